@@ -1,0 +1,410 @@
+"""From a graph to NumPy source: one statement a meaningful node, the user's names and lines."""
+
+import linecache
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compiler.arraytype import ArrayType
+from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node, infer
+from ..compiler.ops import arithmetic, comparison, indexing, layout
+from ..compiler.ops.index_form import index_text
+from .expression import ATOM, Expression, infix, number, prefix
+from .names import Names, identifier
+from .source import Source
+from .template import render
+
+WIDTH = 88               # longest expression that is written in one line
+SMALL = 64               # elements; larger constants are stored beside the source
+
+_RAISING = (arithmetic.div, arithmetic.power, arithmetic.mod, arithmetic.fmod,
+            comparison.floor_divide)
+
+
+class _Printer:
+    """Prints one graph; see :func:`numpy_source`."""
+
+    def __init__(self, graph: Graph, annotate: bool) -> None:
+        self.graph = graph
+        self.annotate = annotate
+        self.names = Names()
+        self.expressions: dict[Node, Expression] = {}
+        self.lines: list[str] = []
+        self.constants: list[str] = []
+        self.data: dict[str, Any] = {}
+        self.captured: dict[str, Any] = {}
+        self.uses = _count_uses(graph)
+        self.owner: dict[Node, str] = {}        # variables whose memory is this function's own
+        self.last_origin: Any = None
+        self.widened: set[Node] = set()
+        self.inlined: set[Node] = set()
+        self.lasts: dict[Node, int] = {}
+        self.guards: dict[Node, list[Guard]] = {}
+        for guard in graph.guards:
+            self.guards.setdefault(guard.node, []).append(guard)
+
+    # -- names and literals -----------------------------------------------------------------
+
+    def constant(self, node: Node) -> Expression:
+        """A constant: a number in place, an array under a name."""
+        value = node.value
+        if node.op is CONSTANT and np.ndim(value) == 0:
+            return number(value)
+        name = self.names.unique("table" if node.op is CONSTANT else "data")
+        spelled = _array_text(np.asarray(value))
+        if spelled is None:
+            self.constants.append(f"# {name}: {value.dtype} array of shape {value.shape}, "
+                                  "stored beside this source")
+            self.data[name] = value
+        else:
+            self.constants.append(f"{name} = {spelled}")
+        if node.op is CAPTURED:
+            self.captured[name] = value
+        return Expression(name)
+
+    def operand(self, user: Node, position: int) -> Expression:
+        """An operand as it appears in the user's expression."""
+        arg = user.args[position]
+        expression = self.expressions[arg]
+        if arg.op is CONSTANT and arg.type.shape == () and not arg.type.weak:
+            if not _same_when_weak(user, position):
+                return Expression(f"np.{arg.type.dtype.name}({expression.text})")
+        elif arg in self.widened and user.type.dtype != arg.type.dtype and user.op is not \
+                arithmetic.convert:
+            return Expression(f"float({expression.text})")
+        return expression
+
+    # -- expressions --------------------------------------------------------------------------
+
+    def express(self, node: Node) -> Expression:
+        """The application as an expression of its operands' expressions."""
+        op = node.op
+        args = [self.operand(node, i) for i in range(len(node.args))]
+        if op is layout.broadcast_to:
+            filled = self._filled(node, args[0])
+            if filled is not None:
+                return filled
+        if op.infix is not None and _may_use_operator(node):
+            if len(args) == 1:
+                return prefix(op.infix.symbol, args[0])
+            return infix(op.infix.symbol, op.infix.precedence, *args)
+        if callable(op.python):
+            types = [a.type for a in node.args]
+            text = op.python([a.text for a in args], node.settings, types)
+            if text.startswith((args[0].text + ".", args[0].text + "[")):
+                text = op.python([args[0].within(ATOM), *[a.text for a in args[1:]]],
+                                 node.settings, types)
+            return Expression(text)
+        return Expression(f"{op.python}({', '.join(a.text for a in args)})")
+
+    def _filled(self, node: Node, value: Expression) -> Expression | None:
+        """``broadcast_to`` of a number as a fresh array, where the result must be one."""
+        source = node.args[0]
+        if source.type.shape != ():
+            return None
+        shape = node.params[0]
+        text = str(shape[0]) if len(shape) == 1 else repr(shape)
+        dtype = "" if node.type.dtype == np.float64 else f", np.{node.type.dtype.name}"
+        if source.op is CONSTANT and not np.signbit(np.real(source.value)):
+            if source.value == 0:
+                return Expression(f"np.zeros({text}{dtype})")
+            if source.value == 1:
+                return Expression(f"np.ones({text}{dtype})")
+        return Expression(f"np.full({text}, {value.text}{dtype})")
+
+    # -- statements ---------------------------------------------------------------------------
+
+    def comment(self, node: Node) -> None:
+        """The user's line above the first statement that comes from it."""
+        origin = node.origin
+        if not self.annotate or origin is None or not origin.line:
+            return
+        place = (origin.file, origin.line)
+        if place == self.last_origin:
+            return
+        self.last_origin = place
+        text = linecache.getline(origin.file, origin.line).strip()
+        if text:
+            self.lines.append(f"# {text}")
+
+    def name(self, node: Node) -> str:
+        """A name for a node's value."""
+        named = node
+        while named.op in (indexing.setitem, indexing.scatter_add) and not (
+                named.origin and named.origin.name):
+            named = named.args[0]
+        if named.origin and named.origin.name and named.op is not INPUT:
+            return self.names.unique(named.origin.name)
+        if len(node.args) == 1 and node.args[0] in self.expressions:
+            operand = self.expressions[node.args[0]].text
+            if operand.isidentifier():
+                if node.op is indexing.getitem and all(isinstance(p, int) for p in node.params[0]):
+                    return self.names.unique(f"{operand}{'_'.join(map(str, node.params[0]))}")
+                return self.names.unique(f"{node.op.name}_{operand}")
+        return self.names.unique("t")
+
+    def assign(self, node: Node, expression: Expression) -> None:
+        """``name = expression``."""
+        name = self.name(node)
+        self.comment(node)
+        self.lines.append(f"{name} = {expression.text}")
+        self.expressions[node] = Expression(name)
+        if node.op.fresh or node.op is layout.broadcast_to:
+            self.owner[node] = name
+
+    def store(self, node: Node, position: int) -> None:
+        """``setitem`` and ``scatter_add`` as statements on an array of our own."""
+        base, value = node.args[0], self.operand(node, 1)
+        if base in self.owner and self.lasts.get(base, position) <= position:
+            name = self.owner[base]
+            if self.expressions[base].text != name:
+                name = self.expressions[base].text
+            self.comment(node)
+        else:
+            name = self.name(node)
+            self.comment(node)
+            made = self.expressions[base]
+            fresh = base in self.inlined and (base.op.fresh or base.op is layout.broadcast_to)
+            self.lines.append(f"{name} = {made.text if fresh else made.within(ATOM) + '.copy()'}")
+        arrays = [self.expressions[a].text for a in node.args[2:]]
+        index = index_text(node.params[0], arrays, node.type.shape)
+        target = f"{name}[{index or '()'}]"
+        if node.op is indexing.setitem:
+            self.lines.append(f"{target} = {value.text}")
+        elif any(p == ("a",) for p in node.params[0]):
+            spelled = f"({index},)" if ":" not in index and "," in index else index
+            if ":" in index or "None" in index:
+                spelled = f"np.s_[{index}]"
+            self.lines.append(f"np.add.at({name}, {spelled}, {value.text})")
+        else:
+            self.lines.append(f"{target} += {value.text}")
+        self.expressions[node] = Expression(name)
+        self.owner[node] = name
+
+    def check(self, node: Node) -> None:
+        """The guards on a value, as soon as it is known."""
+        for guard in self.guards.get(node, ()):
+            condition = self.expressions[node]
+            if guard.expected is True:
+                test = f"not {condition.text}"
+            elif guard.expected is False:
+                test = condition.text
+            else:
+                test = infix("!=", 1.0, condition, number(guard.expected)).text
+            self.comment(node)
+            inputs = ", ".join(self.expressions[n].text for n in self.graph.inputs)
+            self.lines.append(f"if {test}:")
+            self.lines.append(f"    return other_branch({inputs})")
+
+    def run(self) -> Source:
+        """Print all nodes."""
+        graph = self.graph
+        parameters = []
+        for i, node in enumerate(graph.inputs):
+            wish = node.origin.name if node.origin and node.origin.name else f"x{i}"
+            parameters.append(self.names.unique(wish))
+            self.expressions[node] = Expression(parameters[-1])
+        function = identifier(graph.name)
+        self.names.unique(function)
+        self._widen()
+        order = [n for n in graph.nodes if n.op is not INPUT]
+        self._plan(order)
+        for guard_node in [n for n in graph.inputs if n in self.guards]:
+            self.check(guard_node)
+        for position, node in enumerate(order):
+            if node.op in (CONSTANT, CAPTURED):
+                self.expressions[node] = self.constant(node)
+            elif node.op in (indexing.setitem, indexing.scatter_add):
+                self.store(node, position)
+            else:
+                expression = self.express(node)
+                if self._keep_inline(node, expression):
+                    self.inlined.add(node)
+                    self.expressions[node] = expression
+                else:
+                    self.assign(node, expression)
+            if node in self.guards:
+                self.check(node)
+        self._return()
+        return self._module(function, parameters)
+
+    def _widen(self) -> None:
+        """Plain Python numbers become NumPy's where Python's arithmetic would raise."""
+        for node in self.graph.nodes:
+            if node.op in _RAISING and all(a.type.weak or _is_scalar(a) for a in node.args):
+                for a in [found for operand in node.args for found in _weak_inputs(operand)]:
+                    if a not in self.widened and a.type.dtype.kind == "f":
+                        name = self.expressions[a].text
+                        self.lines.append(f"{name} = np.float64({name})")
+                        self.widened.add(a)
+        for node in self.graph.nodes:
+            if any(a in self.widened for a in node.args) and node.type is not None and \
+                    isinstance(node.type, ArrayType) and node.type.weak:
+                self.widened.add(node)
+
+    def _plan(self, order: Sequence[Node]) -> None:
+        """Last position at which each value, or a view or expression of it, is read."""
+        where = {n: i for i, n in enumerate(order)}
+        last = {n: len(order) for n in self.graph.outputs}
+        for node in reversed(self.graph.nodes):
+            mine = where.get(node, -1)
+            reaches = mine
+            if not _owns(node) or self._might_inline(node):
+                reaches = max(mine, last.get(node, mine))
+            for a in node.args:
+                last[a] = max(last.get(a, -1), reaches)
+        for guard in self.graph.guards:
+            last[guard.node] = max(last.get(guard.node, -1), where.get(guard.node, -1))
+        self.lasts = last
+
+    def _might_inline(self, node: Node) -> bool:
+        return self.uses.get(node, 0) <= 1 and node.op not in (indexing.setitem,
+                                                               indexing.scatter_add)
+
+    def _keep_inline(self, node: Node, expression: Expression) -> bool:
+        """Whether a value is written where it is used rather than under a name."""
+        if not isinstance(node.type, ArrayType):
+            return False
+        if node in self.guards and self.uses.get(node, 0) == 0:
+            return True
+        if self.uses.get(node, 0) != 1 or node in self.guards:
+            return self._is_trivial(node, expression)
+        if len(expression.text) > WIDTH:
+            return False
+        origin = node.origin
+        users_name = origin is not None and origin.name is not None and \
+            not origin.name.endswith(("_bar", "_dot"))
+        return not users_name or node in self.graph.outputs
+
+    def _is_trivial(self, node: Node, expression: Expression) -> bool:
+        """Cheap to write again: a transpose by attribute, or a filled array, fresh each time."""
+        if node.op is layout.broadcast_to and node.args[0].op is CONSTANT and \
+                node.args[0].type.shape == () and node not in self.guards:
+            return True
+        return node.op is layout.transpose and expression.text.endswith(".T") and \
+            expression.text[:-2].isidentifier() and node not in self.guards
+
+    def _return(self) -> None:
+        results = [self._result(n) for n in self.graph.outputs]
+        text = ", ".join(results)
+        if len(text) > WIDTH - 8:
+            joined = ",\n            ".join(results)
+            text = f"({joined})"
+        self.lines.append(f"return {text}")
+
+    def _result(self, node: Node) -> str:
+        """An output must not share memory with inputs, constants or other outputs."""
+        expression = self.expressions[node]
+        shares = not _owns(node) or list(self.graph.outputs).count(node) > 1
+        if node.op is layout.broadcast_to and self._filled(node, expression) is not None:
+            shares = list(self.graph.outputs).count(node) > 1
+        if node.op in (CONSTANT, CAPTURED) and node.type.shape == ():
+            if node.type.weak or node.type.dtype in (np.float64, np.int64, np.bool_,
+                                                     np.complex128):
+                return expression.text
+            return f"np.{node.type.dtype.name}({expression.text})"
+        if shares and node.type.shape != ():
+            return f"{expression.within(ATOM)}.copy()"
+        return expression.text
+
+    def _module(self, function: str, parameters: list[str]) -> Source:
+        body = "\n".join(self.lines)
+        everything = body + "\n".join(self.constants)
+        imports = ["import numpy as np"] if "np." in everything else []
+        if "special." in everything:
+            imports.append("from scipy import special")
+        if "linalg." in everything.replace("np.linalg.", ""):
+            imports.append("from scipy import linalg")
+        lines = [part for line in self.lines for part in line.split("\n")]
+        text = render("module.py.j2", imports=imports, constants=self.constants, name=function,
+                      parameters=", ".join(parameters), body=lines, describe="",
+                      calls_other_branch=bool(self.graph.guards))
+        return Source(function, text.lstrip("\n"), tuple(parameters), self.data, self.captured,
+                      bool(self.graph.guards))
+
+
+def _owns(node: Node) -> bool:
+    """Whether the value is certainly memory of its own."""
+    return node.op.fresh and node.op not in (INPUT, CONSTANT, CAPTURED)
+
+
+def _count_uses(graph: Graph) -> dict[Node, int]:
+    uses: dict[Node, int] = {}
+    for node in graph.nodes:
+        for a in node.args:
+            uses[a] = uses.get(a, 0) + 1
+    for node in graph.outputs:
+        uses[node] = uses.get(node, 0) + 1
+    return uses
+
+
+def _weak_inputs(node: Node) -> list[Node]:
+    found, stack, seen = [], [node], set()
+    while stack:
+        n = stack.pop()
+        if n in seen or not isinstance(n.type, ArrayType) or not n.type.weak:
+            continue
+        seen.add(n)
+        if n.op is INPUT:
+            found.append(n)
+        stack.extend(n.args)
+    return found
+
+
+def _same_when_weak(node: Node, position: int) -> bool:
+    """Whether a NumPy scalar may be written as a plain number without changing the dtype."""
+    types = [a.type for a in node.args]
+    kind = types[position]
+    if kind.dtype not in (np.float64, np.int64, np.bool_, np.complex128, np.float32, np.float16):
+        return False
+    if kind.dtype in (np.float32, np.float16) and all(
+            t.weak or i == position for i, t in enumerate(types)):
+        return False
+    weak_dtype = {"f": np.float64, "i": np.int64, "b": np.bool_, "c": np.complex128}[
+        kind.dtype.kind]
+    types[position] = ArrayType((), np.dtype(weak_dtype), weak=True)
+    new = infer(node.op, tuple(types), node.params)
+    return isinstance(new, ArrayType) and bool(new.dtype == node.type.dtype)
+
+
+def _is_scalar(node: Node) -> bool:
+    return node.op is CONSTANT and node.type.shape == ()
+
+
+def _may_use_operator(node: Node) -> bool:
+    """Python's operator gives the same type as NumPy's function."""
+    return True
+
+
+def _array_text(value: np.ndarray[Any, Any]) -> str | None:
+    """A short spelling of an array constant, or None if it has none."""
+    dtype = "" if value.dtype in (np.float64, np.int64, np.bool_, np.complex128) \
+        else f", np.{value.dtype.name}"
+    if value.ndim == 2 and value.shape[0] == value.shape[1] > 1 and np.array_equal(
+            value, np.eye(len(value))) and value.dtype.kind == "f":
+        return f"np.eye({len(value)}{', dtype=np.' + value.dtype.name if dtype else ''})"
+    if value.ndim == 1 and value.size > 1 and value.dtype == np.int64 and np.array_equal(
+            value, np.arange(len(value))):
+        return f"np.arange({len(value)})"
+    if value.size > SMALL:
+        return None
+    if value.size == 0:
+        return f"np.zeros({value.shape}, np.{value.dtype.name})"
+
+    def spell(item: Any) -> str:
+        return f"[{', '.join(map(spell, item))}]" if isinstance(item, list) else number(item).text
+    return f"np.array({spell(value.tolist())}{dtype})"
+
+
+def numpy_source(graph: Graph, annotate: bool = True) -> Source:
+    """NumPy source of a lowered graph.
+
+    Args:
+        graph: after the whole pipeline.
+        annotate: whether to put the user's lines above the statements that come from them.
+    """
+    return _Printer(graph, annotate).run()
+
+
+__all__ = ["PICK", "numpy_source"]

@@ -1,0 +1,127 @@
+"""Every situation in which wengert refuses, one class each.
+
+A message says what happened, where in the user's file, and what to write instead.
+The classes also derive from the built-in exception NumPy or Python would have raised,
+so that ``except TypeError`` in user code keeps its meaning.
+"""
+
+from typing import NamedTuple
+
+
+class Origin(NamedTuple):
+    """Where a value was computed in the user's code, and the variable it was stored in."""
+
+    file: str
+    line: int
+    name: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class WengertError(Exception):
+    """Base class of all errors raised by wengert.
+
+    Args:
+        what: what happened, in one sentence.
+        instead: what to write instead, in one sentence.
+        where: the user's file and line, when one is known.
+    """
+
+    def __init__(self, what: str, instead: str = "", where: Origin | None = None) -> None:
+        super().__init__(what, instead, where)
+        self.what = what
+        self.instead = instead
+        self.where = where
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.what}" + (f" {self.instead}" if self.instead else "")
+
+
+class NonScalarOutputError(WengertError, ValueError):
+    """``grad`` of a function whose result is not a single number."""
+
+
+class ComplexOutputError(WengertError, TypeError):
+    """``grad`` of a function whose result is complex."""
+
+
+class InputTypeError(WengertError, TypeError):
+    """A derivative with respect to an argument that is not of floating-point numbers."""
+
+
+class ArgnumsError(WengertError, ValueError):
+    """``argnums`` names no argument of the function."""
+
+
+class NoOutputError(WengertError, TypeError):
+    """The function returned None, or something that is not made of numbers."""
+
+
+class UnsupportedFunctionError(WengertError, TypeError):
+    """A NumPy or SciPy function without an operator in the table."""
+
+
+class UnsupportedArgumentError(WengertError, TypeError):
+    """A supported function was called with an argument or option that is not supported."""
+
+
+class ObjectArrayError(WengertError, TypeError):
+    """An array whose elements are not numbers."""
+
+
+class ShapeError(WengertError, ValueError):
+    """Shapes that do not fit each other."""
+
+
+class TangentError(WengertError, ValueError):
+    """A tangent or cotangent that does not fit the value it belongs to."""
+
+
+class NotDifferentiableError(WengertError, TypeError):
+    """A derivative was asked for through an operation that has none."""
+
+
+class ConversionError(WengertError, TypeError):
+    """A traced value would have become a plain number, losing its derivative."""
+
+
+class LeakedTracerError(WengertError, RuntimeError):
+    """A traced value was used after the trace it belongs to had ended."""
+
+
+class ConcreteValueError(WengertError, TypeError):
+    """A decision needs the value of something of which only the type is known."""
+
+
+class MutationError(WengertError, ValueError):
+    """An assignment into an array that NumPy, or this trace, does not allow."""
+
+
+class BranchError(WengertError, ValueError):
+    """A saved module was called with values that take another branch than the traced one."""
+
+
+class CustomRuleError(WengertError, ValueError):
+    """A user-defined operation or derivative rule is malformed."""
+
+
+class GradientMismatchError(WengertError, AssertionError):
+    """``check_grads`` found a derivative that disagrees with differences."""
+
+
+class VerifyError(WengertError, AssertionError):
+    """A graph breaks the rules stated in ``verify.py``: a bug in wengert."""
+
+
+class ParseError(WengertError, ValueError):
+    """Text that is not a graph."""
+
+
+class SpecializationWarning(UserWarning):
+    """A function takes so many different branches that it is traced anew at each call."""
+
+
+class ConstantResultWarning(UserWarning):
+    """A result depends on an input only through comparisons: its derivative is zero."""

@@ -1,0 +1,109 @@
+"""Comparison, logic, selection, sign and rounding.
+
+Ties of max and min split evenly, and ``|x|′(0) = 0``, so that identities such as
+``max(x, y) + min(x, y) = x + y`` and ``|x| = max(x, −x)`` keep their derivatives.
+"""
+
+import numpy as np
+
+from .arithmetic import scale
+from .row import (
+    General,
+    Infix,
+    Linear,
+    Op,
+    elementwise,
+    elementwise_type,
+    piecewise_constant,
+)
+
+less = piecewise_constant("less", np.less, 2, infix=Infix("<", 1))
+less_equal = piecewise_constant("less_equal", np.less_equal, 2, infix=Infix("<=", 1))
+greater = piecewise_constant("greater", np.greater, 2, infix=Infix(">", 1))
+greater_equal = piecewise_constant("greater_equal", np.greater_equal, 2, infix=Infix(">=", 1))
+equal = piecewise_constant("equal", np.equal, 2, infix=Infix("==", 1), commutative=True)
+not_equal = piecewise_constant("not_equal", np.not_equal, 2, infix=Infix("!=", 1),
+                               commutative=True)
+
+logical_and = piecewise_constant("logical_and", np.logical_and, 2)
+logical_or = piecewise_constant("logical_or", np.logical_or, 2)
+logical_xor = piecewise_constant("logical_xor", np.logical_xor, 2)
+logical_not = piecewise_constant("logical_not", np.logical_not)
+BITS = ((0, 7),)
+bitwise_and = piecewise_constant("bitwise_and", np.bitwise_and, 2, infix=Infix("&", 3),
+                                 domain=BITS * 2)
+bitwise_or = piecewise_constant("bitwise_or", np.bitwise_or, 2, infix=Infix("|", 2),
+                                domain=BITS * 2)
+bitwise_xor = piecewise_constant("bitwise_xor", np.bitwise_xor, 2, infix=Infix("^", 2.5),
+                                 domain=BITS * 2)
+invert = piecewise_constant("invert", np.invert, infix=Infix("~", 6), domain=BITS)
+left_shift = piecewise_constant("left_shift", np.left_shift, 2, infix=Infix("<<", 3.5),
+                                domain=BITS * 2)
+right_shift = piecewise_constant("right_shift", np.right_shift, 2, infix=Infix(">>", 3.5),
+                                 domain=BITS * 2)
+gcd = piecewise_constant("gcd", np.gcd, 2, domain=BITS * 2)
+lcm = piecewise_constant("lcm", np.lcm, 2, domain=BITS * 2)
+
+isnan = piecewise_constant("isnan", np.isnan)
+isinf = piecewise_constant("isinf", np.isinf)
+isfinite = piecewise_constant("isfinite", np.isfinite)
+signbit = piecewise_constant("signbit", np.signbit)
+
+sign = piecewise_constant("sign", np.sign)
+floor = piecewise_constant("floor", np.floor)
+ceil = piecewise_constant("ceil", np.ceil)
+trunc = piecewise_constant("trunc", np.trunc)
+rint = piecewise_constant("rint", np.rint)
+floor_divide = piecewise_constant("floor_divide", np.floor_divide, 2, infix=Infix("//", 5),
+                                  domain=((-2, 2), (0.6, 2)))
+spacing = piecewise_constant("spacing", np.spacing)
+
+
+def _orders(t):  # type: ignore[no-untyped-def]
+    return 0.0 if t is None else t
+
+
+def _select_jvp(first_wins):  # type: ignore[no-untyped-def]
+    """Derivative of a choice between two operands; ties take the mean."""
+    def jvp(args, tangents, out):  # type: ignore[no-untyped-def]
+        x, y = args
+        tx, ty = map(_orders, tangents)
+        return np.where(x == y, 0.5 * (tx + ty), np.where(first_wins(x, y), tx, ty))
+    return jvp
+
+
+def _select_row(name, call, first_wins):  # type: ignore[no-untyped-def]
+    return Op(name, call, elementwise_type(call), General(_select_jvp(first_wins)),
+              python=f"np.{name}", domain=((-2.0, 2.0),) * 2, commutative=True)
+
+
+maximum = _select_row("maximum", np.maximum, lambda x, y: x > y)
+minimum = _select_row("minimum", np.minimum, lambda x, y: x < y)
+# NaN loses in fmax and fmin.
+fmax = _select_row("fmax", np.fmax, lambda x, y: (x > y) | np.isnan(y))
+fmin = _select_row("fmin", np.fmin, lambda x, y: (x < y) | np.isnan(y))
+
+
+def _absolute_jvp(args, tangents, out):  # type: ignore[no-untyped-def]
+    (x,), (t,) = args, tangents
+    if x.dtype.kind == "c":        # d|z| = Re(z̄ dz)/|z|
+        return np.real(scale(t, np.conj(x) / np.where(out == 0, 1.0, out)))
+    return scale(t, np.sign(x))
+
+
+absolute = Op("abs", np.absolute, elementwise_type(np.absolute, python_operator=True),
+              General(_absolute_jvp), python="np.abs")
+fabs = elementwise("fabs", np.fabs, lambda x, out: np.sign(x))
+copysign = elementwise("copysign", np.copysign,
+                       lambda x, y, out: np.copysign(1.0, x) * np.copysign(1.0, y), None)
+heaviside = elementwise("heaviside", np.heaviside, None, lambda x, y, out: x == 0)
+nextafter = elementwise("nextafter", np.nextafter, 1.0, None)
+
+
+def _where_transpose(ct, condition, x, y):  # type: ignore[no-untyped-def]
+    return np.where(condition, ct, 0.0), np.where(condition, 0.0, ct)
+
+
+
+where = Op("where", np.where, elementwise_type(np.where), Linear(_where_transpose, (1, 2)),
+           python="np.where", domain=((0.0, 1.0), (-2.0, 2.0), (-2.0, 2.0)))

@@ -1,0 +1,1 @@
+"""Passes: pure functions from Graph to Graph; ``pipeline`` lists them in order."""

@@ -1,0 +1,81 @@
+"""Last forms before source is printed: plain products, and arrays from their elements."""
+
+from collections.abc import Mapping
+
+from ..graph import Builder, Graph, Node, keep_leaf, rebuild
+from ..ops import arithmetic, indexing, layout
+from .structural import is_zero
+
+
+def lower_products(graph: Graph) -> Graph:
+    """``scale`` has done its work for structural zeros; from here on it is a product."""
+    def change(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
+        if not node.args:
+            return keep_leaf(builder, node)
+        op = arithmetic.mul if node.op is arithmetic.scale else node.op
+        return builder.emit(op, args, node.params)
+    return rebuild(graph, change)
+
+
+def assemble(graph: Graph) -> Graph:
+    """Chains that store every element of a row of zeros become ``stack`` nodes.
+
+    ``x = zeros(3); x[0] = a; x[1] = b; x[2] = c`` is ``array([a, b, c])``.
+    """
+    uses = _uses(graph)
+    elements = {node: found for node in graph.nodes
+                if _is_store(node) and not _continues(node, uses)
+                and (found := _elements(node, uses)) is not None}
+    return _with_stacks(graph, elements) if elements else graph
+
+
+def _is_store(node: Node) -> bool:
+    return node.op in (indexing.setitem, indexing.scatter_add) and len(node.args) == 2 and \
+        len(node.type.shape) == 1 and isinstance(node.params[0][0], int) and \
+        len(node.params[0]) == 1
+
+
+def _uses(graph: Graph) -> dict[Node, list[Node]]:
+    uses: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for a in node.args:
+            uses.setdefault(a, []).append(node)
+    return uses
+
+
+def _continues(node: Node, uses: Mapping[Node, list[Node]]) -> bool:
+    users = uses.get(node, [])
+    return len(users) == 1 and _is_store(users[0]) and users[0].args[0] is node
+
+
+def _elements(node: Node, uses: Mapping[Node, list[Node]]) -> dict[int, Node] | None:
+    """The last value stored in each place, if every place is stored to exactly once."""
+    found: dict[int, Node] = {}
+    while _is_store(node):
+        place = node.params[0][0]
+        if place in found:
+            return None
+        value = node.args[1]
+        if value.type.weak or value.type.shape != () or value.type.dtype != node.type.dtype:
+            return None
+        found[place] = value
+        node = node.args[0]
+        if _is_store(node) and len(uses.get(node, [])) != 1:
+            return None
+    return found if is_zero(node) and len(found) == node.type.shape[0] else None
+
+
+def _with_stacks(graph: Graph, elements: Mapping[Node, dict[int, Node]]) -> Graph:
+    new: dict[Node, Node] = {node: node for node in graph.inputs}
+
+    def change(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
+        if not node.args:
+            out = keep_leaf(builder, node)
+        elif node in elements:
+            parts = elements[node]
+            out = builder.emit(layout.stack, tuple(new[parts[i]] for i in range(len(parts))), (0,))
+        else:
+            out = builder.emit(node.op, args, node.params)
+        new[node] = out
+        return out
+    return rebuild(graph, change)

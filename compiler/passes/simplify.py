@@ -1,0 +1,151 @@
+"""One bottom-up walk: fold constants, share common nodes, apply the rewrite rows.
+
+Each node is rebuilt from simplified operands and rewritten until no row matches; a replacement
+is made of simplified nodes in turn, so one walk reaches the fixed point. Work is linear in the
+size of the graph: a row looks at no more than a few levels below its root.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..arraytype import ArrayType
+from ..graph import CONSTANT, INPUT, PICK, Builder, Graph, Guard, Node, infer, keep_leaf
+from ..interpret import compute
+from ..ops import arithmetic
+from ..ops.row import Op
+from .pattern import Bindings, Rule, build, first_operators, match
+from .rules import SIMPLIFY
+from .structural import STRUCTURAL
+
+FOLD_LIMIT = 64          # elements; larger constants stay code rather than become data
+
+
+class Simplifier:
+    """Rewrites nodes as they are added to a builder."""
+
+    def __init__(self, builder: Builder, rules: Iterable[Rule], narrow: bool = True) -> None:
+        self.builder = builder
+        self.narrow = narrow
+        self.by_root: dict[Op, list[tuple[Rule, tuple[Op | None, ...]]]] = {}
+        for row in rules:
+            self.by_root.setdefault(row.root, []).append((row, first_operators(row.pattern)))
+        self.candidates: dict[tuple[Op, ...], tuple[Rule, ...]] = {}
+
+    def make(self, op: Op, args: tuple[Node, ...], params: tuple[object, ...] = ()) -> Node:
+        """Apply an operator, simplified."""
+        builder = self.builder
+        found = builder.memo.get((op, args, params))
+        if found is None:
+            found = self._fold(op, args, params) or self._rewrite(op, args, params)
+            if found is None:
+                return builder.emit(op, args, params)
+            builder.memo[op, args, params] = found
+        return found
+
+    def _fold(self, op: Op, args: tuple[Node, ...], params: tuple[object, ...]) -> Node | None:
+        if not args or op is PICK:
+            return None
+        for a in args:
+            if a.op is not CONSTANT:
+                return None
+        node = Node(op, args, params, _type(op, args, params))
+        if not isinstance(node.type, ArrayType) or node.type.size > FOLD_LIMIT:
+            return None
+        if op.name in ("broadcast_to", "reshape"):      # stay code, to be absorbed by their users
+            return None
+        with np.errstate(all="ignore"):
+            value = compute(node, [a.value for a in args])
+        if op is arithmetic.div and not _divides_exactly(args, value):
+            return None
+        if np.ndim(value) == 0 and not node.type.weak:
+            value = node.type.dtype.type(value)
+        return self.builder.constant(value)
+
+    def _rewrite(self, op: Op, args: tuple[Node, ...], params: tuple[object, ...]
+                 ) -> Node | None:
+        for structural in STRUCTURAL.get(op, ()):
+            node = structural(self, args, params)
+            if node is not None and self.fits(node.type, _type(op, args, params)):
+                return node
+        if op not in self.by_root or params:
+            return None
+        key = (op, *[a.op for a in args])
+        rows = self.candidates.get(key)
+        if rows is None:
+            rows = self.candidates[key] = self._candidates(op, [a.op for a in args])
+        for row in rows:
+            bound: Bindings = {}
+            if not match(row.pattern, Node(op, args, params, None), bound):
+                continue
+            if row.when is not None and not row.when(bound):
+                continue
+            node = build(row.replacement, bound, self.builder, self.make)
+            if self.fits(node.type, _type(op, args, params)):
+                return node
+        return None
+
+    def fits(self, new: ArrayType, old: ArrayType) -> bool:
+        """Whether a replacement's type will do.
+
+        Without arrays of lower precision, a plain Python number and a NumPy scalar promote alike.
+        """
+        return new == old or (not self.narrow and new[:2] == old[:2])
+
+    def _candidates(self, op: Op, arg_ops: list[Op]) -> tuple[Rule, ...]:
+        out = []
+        for row, wanted in self.by_root[op]:
+            orders = [wanted, wanted[::-1]] if op.commutative else [wanted]
+            if any(all(w is None or w is a for w, a in zip(order, arg_ops, strict=True))
+                   for order in orders):
+                out.append(row)
+        return tuple(out)
+
+
+def _type(op: Op, args: tuple[Node, ...], params: tuple[object, ...]) -> ArrayType:
+    from_types = tuple([a.type for a in args])
+    return infer(op, from_types, params)  # type: ignore[no-any-return]
+
+
+def _divides_exactly(args: tuple[Node, ...], value: object) -> bool:
+    """A quotient of constants is folded only when exact, so that 1/52 stays readable."""
+    numerator, denominator = args[0].value, args[1].value
+    with np.errstate(all="ignore"):
+        exact = np.all(np.multiply(value, denominator) == numerator)
+    return bool(exact) and len(repr(np.asarray(value).ravel().tolist())) <= 10 * np.size(value)
+
+
+def simplify(graph: Graph, rules: Iterable[Rule] = SIMPLIFY) -> Graph:
+    """The simplified graph (see the module's text)."""
+    builder = Builder(graph.name)
+    narrow = any(_is_narrow(node.type) for node in graph.nodes)
+    simplifier = Simplifier(builder, rules, narrow)
+    new: dict[Node, Node] = {}
+    for node in graph.inputs:
+        new[node] = keep_leaf(builder, node)
+    for node in graph.nodes:
+        if node.op is INPUT:
+            continue
+        if not node.args:
+            new[node] = keep_leaf(builder, node)
+            continue
+        # Only the node that stands for the whole application takes its name.
+        origin = node.origin
+        builder.origin = origin._replace(name=None) if origin and origin.name else origin
+        made = simplifier.make(node.op, tuple([new[a] for a in node.args]), node.params)
+        if origin and origin.name and made.args and (made.origin is None
+                                                     or made.origin.name is None):
+            made.origin = origin
+        new[node] = made
+    builder.origin = None
+    for guard in graph.guards:
+        builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
+    return builder.graph([new[n] for n in graph.outputs])
+
+
+
+_WIDE = frozenset(map(np.dtype, (np.float64, np.complex128, np.int64, np.bool_)))
+
+
+def _is_narrow(type: object) -> bool:
+    return isinstance(type, ArrayType) and type.dtype not in _WIDE

@@ -1,0 +1,189 @@
+"""The text form of a graph, which prints and parses back, and the lecture's notation.
+
+::
+
+    graph f(%0 x: f64[3]) {
+      %1: f64[3] = sin(%0)
+      %2: f64[] = sum(%1; axis=(0,), keepdims=False)
+      guard %2 is 1.0
+      return %2
+    }
+"""
+
+import ast
+import re
+from typing import Any
+
+import numpy as np
+
+from .arraytype import ArrayType, parse_type, python_number
+from .errors import Origin, ParseError
+from .graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node
+from .ops.row import Op
+from .ops.table import TABLE
+
+_SUBSCRIPTS = str.maketrans("-0123456789", "₋₀₁₂₃₄₅₆₇₈₉")
+
+
+def format_graph(graph: Graph) -> str:
+    """Text form; ``parse`` is its inverse."""
+    index = {node: i for i, node in enumerate(graph.nodes)}
+    inputs = ", ".join(f"%{index[n]}{_label(n)}: {n.type}" for n in graph.inputs)
+    lines = [f"graph {graph.name}({inputs}) {{"]
+    lines += [f"  {_line(node, index)}" for node in graph.nodes if node.op is not INPUT]
+    lines += [f"  guard %{index[g.node]} is {g.expected!r}" for g in graph.guards]
+    lines.append(f"  return {', '.join(f'%{index[n]}' for n in graph.outputs)}")
+    return "\n".join([*lines, "}"])
+
+
+def format_excerpt(graph: Graph, position: int, around: int = 10) -> str:
+    """The lines around a node, with a marker."""
+    index = {node: i for i, node in enumerate(graph.nodes)}
+    first = max(0, position - around)
+    out = []
+    for i, node in enumerate(graph.nodes[first:position + around + 1], first):
+        text = f"%{i}: input {node.type}" if node.op is INPUT else _line(node, index)
+        out.append(("-> " if i == position else "   ") + text)
+    return "\n".join(out)
+
+
+def _label(node: Node) -> str:
+    return f" {node.origin.name}" if node.origin and node.origin.name else ""
+
+
+def _type_text(type: Any) -> str:
+    if isinstance(type, ArrayType):
+        return str(type)
+    return f"({', '.join(map(str, type))})"
+
+
+def _line(node: Node, index: dict[Node, int]) -> str:
+    left = f"%{index.get(node, '?')}: {_type_text(node.type)}"
+    if node.op in (CONSTANT, CAPTURED):
+        return f"{left} = {node.op.name}({_value_text(node)})"
+    operands = ", ".join(f"%{index.get(a, '?')}" for a in node.args)
+    settings = ", ".join(f"{k}={v!r}" for k, v in node.settings.items())
+    return f"{left} = {node.op.name}({operands}{'; ' if settings else ''}{settings})"
+
+
+def _value_text(node: Node) -> str:
+    array = np.asarray(node.value)
+    numbers = [str(v) if isinstance(v, np.generic) else repr(v) for v in array.ravel().tolist()]
+    return numbers[0] if array.ndim == 0 else f"[{', '.join(numbers)}]"
+
+
+_NODE = re.compile(r"%(\d+): (.+?) = (\w+)\((.*)\)$", re.DOTALL)
+_INPUT = re.compile(r"%(\d+)(?: (\S+))?: (\S+)$")
+
+
+def parse(text: str, table: dict[str, Op] | None = None) -> Graph:
+    """The graph a text stands for.
+
+    Raises:
+        ParseError: naming the line that is not understood.
+    """
+    table = TABLE if table is None else table
+    lines = [line.strip() for line in text.strip().splitlines()]
+    header = re.match(r"graph (\w+)\((.*)\) \{$", lines[0])
+    if header is None or lines[-1] != "}":
+        raise ParseError(f"{lines[0]!r} is not the first line of a graph.")
+    nodes: dict[int, Node] = {}
+    inputs, guards, outputs = [], [], []
+    for part in re.split(r", (?=%)", header[2]) if header[2] else []:
+        found = _INPUT.match(part)
+        if found is None:
+            raise ParseError(f"{part!r} is not an input.")
+        origin = Origin("", 0, found[2]) if found[2] else None
+        node = nodes[int(found[1])] = Node(INPUT, (), (), parse_type(found[3]), origin)
+        inputs.append(node)
+    for line in lines[1:-1]:
+        if line.startswith("return"):
+            outputs = [nodes[int(n)] for n in re.findall(r"%(\d+)", line)]
+        elif line.startswith("guard"):
+            reference, expected = line[len("guard %"):].split(" is ")
+            guards.append(Guard(nodes[int(reference)], _number(expected)))
+        else:
+            number, node = _parse_node(line, nodes, table)
+            nodes[number] = node
+    ordered = tuple(nodes[i] for i in sorted(nodes))
+    return Graph(header[1], tuple(inputs), tuple(outputs), ordered, tuple(guards))
+
+
+def _parse_node(line: str, nodes: dict[int, Node], table: dict[str, Op]) -> tuple[int, Node]:
+    found = _NODE.match(line)
+    if found is None:
+        raise ParseError(f"{line!r} is not a node.")
+    number, type_text, name, inside = found.groups()
+    type = tuple(map(parse_type, type_text[1:-1].split(", "))) if type_text.startswith("(") \
+        else parse_type(type_text)
+    if name in (CONSTANT.name, CAPTURED.name):
+        op = CONSTANT if name == CONSTANT.name else CAPTURED
+        return int(number), Node(op, (), (), type, None, _parse_value(inside, type))
+    op = PICK if name == PICK.name else table.get(name)
+    if op is None:
+        raise ParseError(f"There is no operator named {name!r}.")
+    operands, _, settings = inside.partition("; ") if "; " in inside or not inside.startswith(
+        tuple(op.params)) or not op.params else ("", "", inside)
+    args = tuple(nodes[int(n)] for n in re.findall(r"%(\d+)", operands))
+    values = {}
+    if settings:
+        call = ast.parse(f"f({settings})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        values = {k.arg: ast.literal_eval(k.value) for k in call.keywords}
+    return int(number), Node(op, args, tuple(values[p] for p in op.params), type)
+
+
+def _number(text: str) -> Any:
+    if text in ("True", "False"):
+        return text == "True"
+    if "j" in text:
+        return complex(text)
+    return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+
+
+def _parse_value(text: str, type: Any) -> Any:
+    numbers = text.strip("[]")
+    values = [_number(t) for t in numbers.split(", ")] if numbers else []
+    if type.weak:
+        return python_number(values[0], type.dtype)
+    array = np.array(values, dtype=type.dtype).reshape(type.shape)
+    return array[()] if type.shape == () else array
+
+
+def format_wengert(graph: Graph) -> str:
+    """The lecture's notation: inputs v₋₁, v₀ and then v₁, v₂, … one application a line."""
+    names: dict[Node, str] = {}
+    first = 1 - len(graph.inputs)
+    for i, node in enumerate(graph.inputs):
+        names[node] = f"v{first + i}".translate(_SUBSCRIPTS)
+    lines = [f"{names[n]} = {n.origin.name if n.origin and n.origin.name else 'input'}"
+             for n in graph.inputs]
+    count = 0
+    for node in graph.nodes:
+        if node in names:
+            continue
+        if node.op in (CONSTANT, CAPTURED):
+            names[node] = _value_text(node) if np.size(node.value) <= 4 else f"<{node.type}>"
+            continue
+        count += 1
+        names[node] = f"v{count}".translate(_SUBSCRIPTS)
+        lines.append(f"{names[node]} = {_application(node, names)}")
+    return "\n".join(lines)
+
+
+_SIGNS = {"mul": "·", "scale": "·", "sub": "−", "log": "ln"}
+
+
+def _application(node: Node, names: dict[Node, str]) -> str:
+    args = [names[a] for a in node.args]
+    if node.op.infix is not None and len(args) == 2:
+        sign = _SIGNS.get(node.op.name, node.op.infix.symbol)
+        return f"{args[0]}{sign}{args[1]}" if sign == "·" else f"{args[0]} {sign} {args[1]}"
+    if node.op.name == "neg":
+        return f"−{args[0]}"
+    name = _SIGNS.get(node.op.name, node.op.name)
+    return f"{name} {args[0]}" if len(args) == 1 else f"{name}({', '.join(args)})"
+
+
+# Graph is defined below this module, which knows how graphs look.
+Graph.__str__ = format_graph  # type: ignore[method-assign,assignment]

@@ -1,0 +1,5 @@
+"""NumPy's functions written over the core operators; importing this registers them all."""
+
+from . import contraction, creation, elementary, indexing, layout, reduction
+
+__all__ = ["contraction", "creation", "elementary", "indexing", "layout", "reduction"]

@@ -1,0 +1,63 @@
+"""Helpers of the composite functions: axes, operands, unsupported options."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import UnsupportedArgumentError
+from ...graph import CURRENT
+from ..locate import locate
+from ..registry import FUNCTIONS
+from ..tracer import Tracer
+
+
+def as_array(x: Any) -> Any:
+    """A tracer as it is; sequences holding tracers stacked; all else by ``np.asarray``."""
+    if isinstance(x, Tracer):
+        return x
+    return FUNCTIONS[np.asarray](x)
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axis argument as a tuple of non-negative axes; None means all."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    out = tuple(one_axis(a, ndim) for a in axes)
+    if len(set(out)) != len(out):
+        raise ValueError("duplicate value in 'axis'")
+    return out
+
+
+def one_axis(axis: Any, ndim: int) -> int:
+    """One axis, non-negative."""
+    axis = int(axis)
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(axis, ndim)
+    return axis % ndim
+
+
+def shape_of(shape: Any) -> tuple[int, ...]:
+    """Shape argument as a tuple of ints."""
+    if isinstance(shape, (int, np.integer)) or not isinstance(shape, (Sequence, np.ndarray)):
+        return (int(shape),)
+    return tuple(int(n) for n in shape)
+
+
+def refuse(function: str, **options: Any) -> None:
+    """Raise for options that were set although they are not supported.
+
+    An option is given as ``name=(value, neutral)``.
+    """
+    for name, (value, neutral) in options.items():
+        if value is not neutral and not (isinstance(value, (str, int)) and value == neutral):
+            raise UnsupportedArgumentError(
+                f"np.{function} with {name}= is not supported on traced values.",
+                "Leave the option out.", locate())
+
+
+def current_builder() -> Any:
+    """The trace that is going on in this thread."""
+    assert CURRENT.builder is not None
+    return CURRENT.builder

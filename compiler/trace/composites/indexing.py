@@ -1,0 +1,323 @@
+"""Selecting, placing and replacing elements."""
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import MutationError
+from ...ops import comparison, indexing, layout
+from .. import mutation
+from ..locate import locate
+from ..registry import FUNCTIONS, stands_for
+from ..tracer import Tracer
+from .common import as_array, one_axis
+from .creation import fresh
+from .layout import ravel
+
+
+@stands_for(np.where)
+def where(condition: Any, *branches: Any) -> Any:
+    """Elements of one array or the other; with a condition alone, its non-zero positions."""
+    if not branches:
+        return nonzero(condition)
+    x, y = branches
+    condition = as_array(condition)
+    if condition.dtype != bool:
+        condition = condition != 0
+    return comparison.where(condition, x, y)
+
+
+@stands_for(np.nonzero, method="nonzero")
+def nonzero(a: Any) -> tuple[Any, ...]:
+    """Positions of the non-zero elements (their number is a decision on values)."""
+    a = as_array(a)
+    mask = a if a.dtype == bool else a != 0
+    return tuple(np.broadcast_to(np.reshape(np.arange(n), (-1,) + (1,) * (a.ndim - 1 - i)),
+                                 a.shape)[mask]
+                 if not isinstance(mask, Tracer) else
+                 as_traced(mask, np.ascontiguousarray(np.broadcast_to(np.reshape(
+                     np.arange(n), (-1,) + (1,) * (a.ndim - 1 - i)), a.shape)))[mask]
+                 for i, n in enumerate(a.shape))
+
+
+def as_traced(like: Tracer, value: Any) -> Tracer:
+    """A plain array as a traced value of the same trace."""
+    return Tracer(like.builder, like.builder.lift(value), boxed=True)
+
+
+@stands_for(np.flatnonzero)
+def flatnonzero(a: Any) -> Any:
+    """Positions of the non-zero elements in the flattened array."""
+    return nonzero(ravel(a))[0]
+
+
+@stands_for(np.argwhere)
+def argwhere(a: Any) -> Any:
+    """Positions of the non-zero elements, one a row."""
+    return np.stack(nonzero(a), axis=1)
+
+
+@stands_for(np.take, method="take")
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """Elements at indices along an axis."""
+    a, indices = as_array(a), as_array(indices)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = one_axis(axis, a.ndim)
+    n = a.shape[axis]
+    if mode == "wrap":
+        indices = indices % n
+    elif mode == "clip":
+        indices = np.minimum(np.maximum(indices, 0), n - 1)
+    return mutation.write_out(mutation.getitem(
+        _traced(a, indices), (slice(None),) * axis + (indices,)), out)
+
+
+def _traced(a: Any, other: Any) -> Tracer:
+    return a if isinstance(a, Tracer) else as_traced(other, a)
+
+
+def _along(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[Any, ...]:
+    """Full index of ``take_along_axis``."""
+    grids = []
+    for i in range(len(shape)):
+        if i == axis:
+            grids.append(indices)
+        else:
+            n = indices.shape[i]
+            grids.append(np.arange(n).reshape([n if j == i else 1 for j in range(len(shape))]))
+    return tuple(grids)
+
+
+@stands_for(np.take_along_axis)
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """Elements at indices that differ from row to row."""
+    a, indices = as_array(arr), as_array(indices)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = one_axis(axis, a.ndim)
+    return mutation.getitem(_traced(a, indices), _along(a.shape, indices, axis))
+
+
+@stands_for(np.put_along_axis)
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+    """Set elements at indices that differ from row to row."""
+    _writable(arr)
+    indices = as_array(indices)
+    target, axis = (ravel(arr), 0) if axis is None else (arr, one_axis(axis, arr.ndim))
+    mutation.setitem(target, _along(target.shape, indices, axis), values)
+
+
+def _writable(target: Any) -> None:
+    if not isinstance(target, Tracer):
+        raise MutationError(
+            "Traced values are written into a plain array.",
+            "Make that array inside the function.", locate())
+
+
+@stands_for(np.copyto)
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """Copy values into an array."""
+    _writable(dst)
+    if where is True:
+        mutation.setitem(dst, ..., src)
+    else:
+        src = as_array(src)
+        mutation.assign(dst, layout.broadcast(np.where(where, src, dst), dst.shape)
+                        .astype(dst.dtype).node)
+
+
+@stands_for(np.put, method="put")
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """Set elements of the flattened array."""
+    _writable(a)
+    ind = ravel(as_array(ind))
+    v = ravel(as_array(v))
+    mutation.setitem(ravel(a), ind, v[np.arange(ind.size) % v.size])
+
+
+@stands_for(np.putmask, np.place)
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """Set elements where a mask holds."""
+    _writable(a)
+    values = as_array(values)
+    if values.size == 1:
+        mutation.setitem(a, mask, np.reshape(values, ()))
+    else:
+        mutation.assign(a, np.where(mask, np.resize(values, a.shape), a).node)
+
+
+def _at(combine: Any) -> Any:
+    def at(a: Any, indices: Any, b: Any) -> None:
+        _writable(a)
+        template, arrays = mutation.canonical_index(a, indices)
+        if combine is np.subtract:
+            b = -as_array(b)
+        mutation.assign(a, indexing.scatter_add(a, b, *arrays, index=template).node)
+    return at
+
+
+FUNCTIONS[(np.add, "at")] = _at(np.add)
+FUNCTIONS[(np.subtract, "at")] = _at(np.subtract)
+
+
+@stands_for(np.diagonal, np.linalg.diagonal, method="diagonal")
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Diagonal of two axes, as the last axis; read-only."""
+    a = as_array(a)
+    i, j = one_axis(axis1, a.ndim), one_axis(axis2, a.ndim)
+    a = np.moveaxis(a, (i, j), (-2, -1))
+    rows = np.arange(max(0, min(a.shape[-2], a.shape[-1] - offset) if offset >= 0
+                         else min(a.shape[-2] + offset, a.shape[-1])))
+    shift_row, shift_column = (0, offset) if offset >= 0 else (-offset, 0)
+    return a[..., rows + shift_row, rows + shift_column]
+
+
+@stands_for(np.diag)
+def diag(v: Any, k: int = 0) -> Any:
+    """A diagonal of a matrix, or the matrix that has it."""
+    v = as_array(v)
+    if v.ndim == 2:
+        return diagonal(v, k)
+    n = v.shape[0] + abs(k)
+    rows = np.arange(v.shape[0]) + max(0, -k)
+    zeros = np.zeros((), v.dtype)
+    matrix = layout.broadcast_to(as_traced(v, zeros), shape=(n, n))
+    return fresh(indexing.setitem(matrix, v, rows, rows + k, index=(("a",), ("a",))))
+
+
+@stands_for(np.diagflat)
+def diagflat(v: Any, k: int = 0) -> Any:
+    """The matrix with the flattened array on a diagonal."""
+    return diag(ravel(v), k)
+
+
+@stands_for(np.trace, np.linalg.trace, method="trace")
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
+          out: Any = None) -> Any:
+    """Sum of a diagonal."""
+    return mutation.write_out(np.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype), out)
+
+
+@stands_for(np.fill_diagonal)
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """Set the main diagonal."""
+    _writable(a)
+    index = np.arange(min(a.shape))
+    mutation.setitem(a, (index,) * a.ndim, val)
+
+
+@stands_for(np.delete)
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    """Without the elements at an index, slice or list of indices."""
+    a = as_array(arr)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = one_axis(axis, a.ndim)
+    kept = np.delete(np.arange(a.shape[axis]), obj)
+    return a[(slice(None),) * axis + (kept,)]
+
+
+@stands_for(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """With values inserted before an index."""
+    a, values = as_array(arr), as_array(values)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = one_axis(axis, a.ndim)
+    if not isinstance(obj, (int, np.integer)):
+        mark = np.insert(np.full(a.shape[axis], -1), obj, np.arange(np.size(obj)), 0)
+        order = np.insert(np.arange(a.shape[axis]), obj, 0)
+        new = np.moveaxis(np.broadcast_to(np.moveaxis(np.atleast_1d(values), -1, 0).T, (
+            *a.shape[:axis], np.size(obj), *a.shape[axis + 1:])), axis, 0)[np.maximum(mark, 0)]
+        old = np.moveaxis(a, axis, 0)[order]
+        keep = np.reshape(mark < 0, (-1,) + (1,) * (a.ndim - 1))
+        return np.moveaxis(np.where(keep, old, new), 0, axis)
+    at = int(obj) % (a.shape[axis] + 1) if obj >= 0 else int(obj) + a.shape[axis]
+    before = (slice(None),) * axis
+    if values.ndim < a.ndim:
+        shape = (*a.shape[:axis], 1, *a.shape[axis + 1:])
+        values = np.broadcast_to(np.expand_dims(values, axis) if values.ndim == a.ndim - 1
+                                 and values.ndim else values, shape)
+    return np.concatenate([a[(*before, slice(0, at))], values, a[(*before, slice(at, None))]],
+                          axis=axis)
+
+
+@stands_for(np.compress, method="compress")
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    """Slices where a condition holds."""
+    a = as_array(a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    kept = np.flatnonzero(condition)
+    return mutation.write_out(take(a, kept, axis), out)
+
+
+@stands_for(np.extract)
+def extract(condition: Any, arr: Any) -> Any:
+    """Elements where a condition holds."""
+    return ravel(as_array(arr))[ravel(as_array(condition))]
+
+
+@stands_for(np.choose, method="choose")
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """Each element from one of several arrays."""
+    options = [as_array(c) for c in choices]
+    index = as_array(a)
+    if mode == "wrap":
+        index = index % len(options)
+    result = options[-1]
+    for i in reversed(range(len(options) - 1)):
+        result = np.where(index <= i, options[i], result)
+    return mutation.write_out(result, out)
+
+
+@stands_for(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """The first choice whose condition holds."""
+    result = as_array(default) if isinstance(default, Tracer) else default
+    for condition, choice in zip(reversed(list(condlist)), reversed(list(choicelist)),
+                                 strict=True):
+        result = np.where(condition, choice, result)
+    shape = np.broadcast_shapes(*[np.shape(v) for v in (*condlist, *choicelist, default)])
+    return layout.broadcast(result, shape)
+
+
+@stands_for(np.piecewise)
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """Functions applied where their conditions hold; unselected elements are not evaluated."""
+    x = as_array(x)
+    conditions = [as_array(c) for c in (condlist if isinstance(condlist, (list, tuple))
+                                        else [condlist])]
+    functions = list(funclist)
+    if len(functions) == len(conditions) + 1:
+        conditions.append(~np.any(np.stack([np.broadcast_to(c, x.shape) for c in conditions]),
+                                  axis=0))
+    result = np.zeros_like(x)
+    for condition, function in zip(conditions, functions, strict=True):
+        if not callable(function):
+            result = np.where(condition, function, result)
+        elif x.ndim == 0:
+            if condition:
+                result = function(x, *args, **kw)
+        else:
+            result[condition] = function(x[condition], *args, **kw)
+    return result
+
+
+@stands_for(np.searchsorted, method="searchsorted")
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where values would be inserted to keep an array sorted."""
+    a = as_array(a)
+    if sorter is not None:
+        a = take(a, sorter)
+    return indexing.searchsorted(a, as_array(v), side=side)
+
+
+@stands_for(np.digitize)
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """Numbers of the bins that values fall into."""
+    bins = as_array(bins)
+    if isinstance(bins, Tracer) or np.all(np.diff(bins) >= 0):
+        return searchsorted(bins, x, "left" if right else "right")
+    return len(bins) - searchsorted(bins[::-1], x, "right" if right else "left")

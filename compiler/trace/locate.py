@@ -1,0 +1,56 @@
+"""Where in the user's code are we, and which variable will hold the result?
+
+The frame's next instruction tells: a result that is stored by ``STORE_FAST y`` is ``y``. This
+needs no source text, so it also works for code made by ``exec`` or typed at a prompt.
+"""
+
+import dis
+import sys
+from pathlib import Path
+from types import CodeType, FrameType
+
+import numpy as np
+
+from ..errors import Origin
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+_OWN = tuple(str(_PACKAGE / part) for part in ("compiler", "codegen", "runtime", "__init__.py"))
+_NUMPY = str(Path(np.__file__).parent)
+_STORES = ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL")
+
+# The code object is kept beside its table so that its id stays unique.
+_TABLES: dict[int, tuple[CodeType, dict[int, Origin] | None]] = {}
+
+
+def _table(code: CodeType) -> dict[int, Origin] | None:
+    """Origin of every instruction of a code object; None for our own and NumPy's code."""
+    file = code.co_filename
+    if file.startswith((*_OWN, _NUMPY, "<__array_function__", "<frozen")):
+        return None
+    table: dict[int, Origin] = {}
+    line = code.co_firstlineno
+    previous: int | None = None
+    for instruction in dis.get_instructions(code):
+        if instruction.starts_line is not None:
+            line = instruction.starts_line
+        if previous is not None and instruction.opname in _STORES:
+            at = table[previous]
+            table[previous] = Origin(at.file, at.line, instruction.argval)
+        table[instruction.offset] = Origin(file, line)
+        previous = instruction.offset
+    return table
+
+
+def locate(frame: FrameType | None = None) -> Origin | None:
+    """Origin of the innermost user frame at or above ``frame`` (default: the caller's)."""
+    if frame is None:
+        frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        entry = _TABLES.get(id(code))
+        if entry is None:
+            entry = _TABLES[id(code)] = (code, _table(code))
+        if entry[1] is not None:
+            return entry[1].get(frame.f_lasti)
+        frame = frame.f_back  # type: ignore[assignment]
+    return None

@@ -1,0 +1,213 @@
+"""Indexing, views and assignment of traced values, with NumPy's meaning.
+
+Nodes never change; assignment makes a new node and lets the tracer stand for it. A view is a
+tracer with a base: it reads itself anew when the base has changed, and writing to it writes the
+base. ``read``/``write`` of a :class:`View` are that pair of directions.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..errors import MutationError, UnsupportedArgumentError
+from ..graph import Builder, Node
+from ..ops import arithmetic, comparison, indexing, layout
+from ..ops.index_form import canonical_index as canonical_form
+from ..ops.index_form import getitem_shape
+from ..ops.table import BY_FUNCTION
+from .locate import locate
+from .registry import FUNCTIONS, unsupported
+
+if TYPE_CHECKING:
+    from .tracer import Tracer
+
+
+class View(NamedTuple):
+    """How a view is read from its base node, and how a new value is written into the base."""
+
+    read: Callable[[Builder, Node], Node]
+    write: Callable[[Builder, Node, Node], Node] | None
+
+
+def view_of(base: "Tracer", view: View) -> "Tracer":
+    """A tracer that is a view of another one."""
+    node = base.node
+    out = type(base)(base.builder, view.read(base.builder, node), boxed=True)
+    out._base, out._view, out._seen = base, view, node
+    return out
+
+
+def layout_view(base: "Tracer", op: Any, back: Any, **params: Any) -> "Tracer":
+    """A view by an operator that only rearranges; ``back(type) -> (op, params)`` undoes it."""
+    values = tuple(params[name] for name in op.params)
+
+    def read(builder: Builder, node: Node) -> Node:
+        return builder.emit(op, (node,), values)
+
+    def write(builder: Builder, node: Node, new: Node) -> Node:
+        back_op, back_params = back(node.type)
+        return builder.emit(back_op, (new,), back_params)
+    return view_of(base, View(read, write))
+
+
+def assign(target: "Tracer", node: Node) -> None:
+    """Let the target, and what it is a view of, stand for a new node of the same type."""
+    base = target._base
+    if base is None:
+        target._node = node
+        return
+    view = target._view
+    assert view is not None
+    if view.write is None:
+        raise MutationError("assignment destination is read-only", where=locate())
+    assign(base, view.write(target.builder, base.node, node))
+    target._node = node
+    target._seen = None
+
+
+def getitem(x: "Tracer", index: Any) -> Any:
+    """``x[index]``: a view for basic indexing, a copy for integer and boolean arrays."""
+    template, arrays = canonical_index(x, index)
+    if not arrays:
+        if all(part == ("s", 0, n, 1) for part, n in zip(template, x.shape, strict=False)) \
+                and len(template) == x.ndim:
+            view = View(lambda b, n: n, lambda b, base, new: new)
+            return view_of(x, view)
+        keeps_array = any(isinstance(part, tuple) or part is None for part in template)
+        if not keeps_array and not _has_ellipsis(index):
+            return indexing.getitem(x, index=template)          # a scalar, not a view
+        return view_of(x, View(
+            lambda b, n: b.emit(indexing.getitem, (n,), (template,)),
+            lambda b, base, new: b.emit(indexing.setitem, (base, new), (template,))))
+    return indexing.getitem(x, *arrays, index=template)
+
+
+def _has_ellipsis(index: Any) -> bool:
+    return index is Ellipsis or (isinstance(index, tuple) and any(i is Ellipsis for i in index))
+
+
+def setitem(x: "Tracer", index: Any, value: Any) -> None:
+    """``x[index] = value``, cast to the dtype of ``x`` as NumPy does."""
+    if not (x.shape or x.boxed):
+        raise TypeError("'float' object does not support item assignment")
+    builder = x.builder
+    template, arrays = canonical_index(x, index)
+    value_node = builder.lift(value)
+    if value_node.type.dtype != x.dtype:
+        value_node = builder.emit(arithmetic.convert, (value_node,), (x.dtype.name,))
+    selected = getitem_shape(x.shape, template, [a.shape for a in arrays])
+    value_node = _drop_leading_ones(builder, value_node, len(selected))
+    nodes = tuple(builder.lift(a) for a in arrays)
+    mask = _single_mask(template, nodes, value_node)
+    if mask is not None:
+        new = builder.emit(comparison.where, (mask, value_node, x.node))
+    else:
+        new = builder.emit(indexing.setitem, (x.node, value_node, *nodes), (template,))
+    assign(x, new)
+
+
+def _single_mask(template: tuple[Any, ...], arrays: tuple[Node, ...], value: Node
+                 ) -> Node | None:
+    """The mask of ``x[mask] = scalar``, which is a ``where``; it needs no count."""
+    if len(template) == 1 and len(arrays) == 1 and arrays[0].type.dtype == bool \
+            and value.type.shape == ():
+        return arrays[0]
+    return None
+
+
+def _drop_leading_ones(builder: Builder, value: Node, ndim: int) -> Node:
+    shape = value.type.shape
+    while len(shape) > ndim and shape[0] == 1:
+        shape = shape[1:]
+    if shape == value.type.shape:
+        return value
+    return builder.emit(layout.reshape, (value,), (shape,))
+
+
+def in_place(x: "Tracer", new: "Tracer") -> "Tracer":
+    """``x op= y``: write the result into the array ``x`` is, or is a view of."""
+    if new.shape != x.shape:
+        raise MutationError(
+            f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast "
+            f"shape {new.shape}", where=locate())
+    if new.dtype != x.dtype:
+        if not np.can_cast(new.dtype, x.dtype, "same_kind"):
+            raise MutationError(
+                f"Cannot cast the result from {new.dtype} to {x.dtype} in an assignment in place.",
+                "Make the array of the result's dtype first.", locate())
+        new = arithmetic.convert(new, dtype=x.dtype.name)
+    if new.builder is not x.builder:
+        raise MutationError(
+            "A value of an inner derivative is assigned into an array of the outer function.",
+            "Return it from the inner function and assign it outside.", locate())
+    assign(x, new.node)
+    return x
+
+
+def reshape_scalar(x: "Tracer") -> "Tracer":
+    """A one-element array as a scalar."""
+    return layout.reshape(x, shape=()) if x.shape else x  # type: ignore[no-any-return]
+
+
+def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A ufunc call with options (``out=``, ``where=``, ``dtype=``), or one of its methods."""
+    if method != "__call__":
+        function = FUNCTIONS.get((ufunc, method))
+        if function is None:
+            raise UnsupportedArgumentError(
+                f"np.{ufunc.__name__}.{method} is not supported on traced values.",
+                "Use the NumPy function of that meaning.", locate())
+        return function(*args, **kwargs)
+    out = kwargs.pop("out", None)
+    where = kwargs.pop("where", True)
+    dtype = kwargs.pop("dtype", None)
+    kwargs.pop("casting", None)
+    kwargs.pop("order", None)
+    kwargs.pop("subok", None)
+    if kwargs:
+        raise UnsupportedArgumentError(
+            f"np.{ufunc.__name__} with {', '.join(kwargs)}= is not supported on traced values.",
+            "Leave the option out.", locate())
+    if dtype is not None:
+        name = np.dtype(dtype).name
+        args = tuple(arithmetic.convert(a, dtype=name) if hasattr(a, "builder")
+                     else np.asarray(a, dtype) for a in args)
+    op = BY_FUNCTION.get(ufunc)
+    if op is None and ufunc not in FUNCTIONS:
+        raise unsupported(ufunc, locate())
+    result = op(*args) if op is not None else FUNCTIONS[ufunc](*args)
+    return write_out(result, out, where)
+
+
+def write_out(result: Any, out: Any, where: Any = True) -> Any:
+    """Store a result in ``out``, if there is one, only where the mask holds."""
+    if isinstance(out, tuple):
+        if len(out) > 1:
+            return tuple(write_out(r, o, where) for r, o in zip(result, out, strict=True))
+        (out,) = out
+    if out is None:
+        if where is not True:
+            return comparison.where(where, result, 0.0)
+        return result
+    if not hasattr(out, "builder"):
+        raise MutationError(
+            "A traced result is written to a plain array by out=.",
+            "Make that array inside the function, or leave out= away.", locate())
+    if where is not True:
+        result = comparison.where(where, result, out)
+    return in_place(out, layout.broadcast(result, out.shape))
+
+
+def canonical_index(x: "Tracer", index: Any) -> tuple[tuple[Any, ...], list[Any]]:
+    """Index in canonical form, and its array parts; see ``ops/index_form.py``."""
+    return canonical_form(x.shape, index, _mask_count(x))
+
+
+def _mask_count(x: "Tracer") -> Callable[[Any], int]:
+    def count(mask: Any) -> int:
+        if isinstance(mask, np.ndarray):
+            return int(np.count_nonzero(mask))
+        total = FUNCTIONS[np.count_nonzero](mask)
+        return int(mask.builder.decide(total.node))
+    return count

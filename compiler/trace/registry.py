@@ -1,0 +1,37 @@
+"""Which function of ours stands for which function of NumPy and SciPy."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..errors import UnsupportedFunctionError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+METHODS: dict[str, Callable[..., Any]] = {}
+
+
+def stands_for(*functions: Any, method: str | None = None) -> Callable[[F], F]:
+    """Register the decorated function as the meaning of NumPy functions on traced values.
+
+    It is called with the original's arguments. With ``method`` it is also the ndarray method
+    of that name, the array being the first argument.
+    """
+    def register(function: F) -> F:
+        for original in functions:
+            FUNCTIONS[original] = function
+        if method is not None:
+            METHODS[method] = function
+        return function
+    return register
+
+
+def unsupported(function: Any, where: Any) -> UnsupportedFunctionError:
+    """The error for a function that is not in the table."""
+    name = getattr(function, "__name__", str(function))
+    module = getattr(function, "__module__", None)
+    full = f"{module}.{name}" if module else name
+    return UnsupportedFunctionError(
+        f"{full} has no derivative here: it is not in the table of operators.",
+        "Write it in terms of supported NumPy functions, or declare it with wengert.custom_jvp.",
+        where)

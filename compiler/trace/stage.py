@@ -1,0 +1,170 @@
+"""Trace a function once: call it with tracers and collect the graph of what it did."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arraytype import ArrayType, is_python_number, type_of
+from ..errors import NoOutputError, ObjectArrayError, Origin
+from ..graph import CURRENT, Graph, Node, inline
+from . import composites  # noqa: F401  (registers NumPy's functions)
+from .tracer import TraceBuilder, Tracer, stack_objects
+from .tree import flatten, paths, unflatten
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What one trace found.
+
+    Attributes:
+        graph: inputs are the traced leaves of the arguments; outputs the traced results, then
+            the final values of arguments that the function wrote to.
+        out_spec: structure of the result.
+        n_outputs: how many of the graph's outputs belong to the result.
+        written: positions of the inputs that the function assigned into.
+        lifted: values of an enclosing trace that the function used, as extra inputs.
+    """
+
+    graph: Graph
+    out_spec: Any
+    n_outputs: int
+    written: tuple[int, ...]
+    lifted: tuple[Tracer, ...]
+
+
+def is_traceable(leaf: Any) -> bool:
+    """Whether a leaf is a number or an array of numbers; all else is static."""
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.dtype.kind in "biufc"
+    return is_python_number(leaf) or isinstance(leaf, (Tracer, ArrayType))
+
+
+def leaf_type(leaf: Any) -> ArrayType:
+    """Type of a traceable leaf."""
+    if isinstance(leaf, Tracer):
+        return leaf.type
+    return leaf if isinstance(leaf, ArrayType) else type_of(leaf)
+
+
+def leaf_names(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+               ) -> list[str]:
+    """A name for every leaf of the arguments: the parameter's, with the path inside it."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = []
+    for i, arg in enumerate(args):
+        kind = parameters[min(i, len(parameters) - 1)] if parameters else None
+        if kind is None or (i >= len(parameters) and kind.kind is not kind.VAR_POSITIONAL):
+            base = f"x{i}"
+        elif kind.kind is kind.VAR_POSITIONAL:
+            base = f"{kind.name}{i - len(parameters) + 1}"
+        else:
+            base = kind.name
+        names += _path_names(base, arg)
+    for key, value in sorted(kwargs.items()):
+        names += _path_names(key, value)
+    return names
+
+
+def _path_names(base: str, value: Any) -> list[str]:
+    if is_traceable(value):
+        return [base]
+    return ["_".join([base, *map(str, path)]) for path in paths(value)]
+
+
+def function_name(function: Any) -> str:
+    """A name for the graph of a function."""
+    if isinstance(function, functools.partial):
+        return function_name(function.func)
+    name = getattr(function, "__name__", type(function).__name__)
+    return "f" if name == "<lambda>" else str(name)
+
+
+def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names: Sequence[str],
+          values: bool = True, by_reference: Iterable[Any] = ()) -> Staged:
+    """Trace a function.
+
+    Args:
+        function: any callable on numbers and arrays.
+        leaves: of ``(args, kwargs)``; numbers, arrays, types or traced values, or static objects.
+        spec: structure of ``(args, kwargs)``.
+        names: one a leaf.
+        values: whether the leaves' values may decide branches.
+        by_reference: arrays the function captures, which keep their identity.
+    """
+    builder = TraceBuilder(function_name(function), locates=True)
+    builder.by_reference = {id(a): a for a in by_reference}
+    inputs: list[Tracer] = []
+    given: list[Any] = []
+    for leaf, name in zip(leaves, names, strict=True):
+        if not is_traceable(leaf):
+            given.append(leaf)
+            continue
+        node = builder.input(leaf_type(leaf), name)
+        boxed = isinstance(leaf, np.ndarray) or (isinstance(leaf, Tracer) and leaf.boxed)
+        tracer = Tracer(builder, node, boxed)
+        if isinstance(leaf, Tracer):
+            builder.sources[node] = Tracer(leaf.builder, leaf.node)
+        elif values and not isinstance(leaf, ArrayType):
+            builder.values[node] = leaf
+        inputs.append(tracer)
+        given.append(tracer)
+    args, kwargs = unflatten(spec, given)
+    first = [t.node for t in inputs]
+    outer = CURRENT.builder
+    CURRENT.builder = builder
+    try:
+        result = function(*args, **kwargs)
+        out_leaves, out_spec = flatten(result)
+        outputs = [_output_node(builder, leaf, function) for leaf in out_leaves]
+        written = tuple(i for i, t in enumerate(inputs) if t.node is not first[i])
+        finals = [inputs[i].node for i in written]
+    finally:
+        CURRENT.builder = outer
+        builder.closed = True
+    if not outputs:
+        raise NoOutputError(f"The function {builder.name} returned {result!r}.",
+                            "Return the value to differentiate.", definition(function))
+    n_args = len(inputs)
+    lifted = tuple(builder.sources[node] for node in builder.inputs[n_args:])
+    return Staged(builder.graph([*outputs, *finals]), out_spec, len(outputs), written, lifted)
+
+
+def _output_node(builder: TraceBuilder, leaf: Any, function: Any) -> Node:
+    if isinstance(leaf, np.ndarray) and leaf.dtype == object:
+        stacked = stack_objects(leaf)
+        leaf = leaf if stacked is None else stacked
+    if not is_traceable(leaf):
+        raise NoOutputError(
+            f"The function {builder.name} returned {leaf!r} of type {type(leaf).__name__}, which "
+            "is not a number or an array of numbers.", "Return numbers and arrays only.",
+            definition(function))
+    try:
+        return builder.lift(leaf)
+    except ObjectArrayError as error:
+        raise NoOutputError(error.what, error.instead, definition(function)) from None
+
+
+def definition(function: Any) -> Origin | None:
+    """Where a function is defined."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        code = getattr(getattr(type(function), "__call__", None), "__code__", None)
+    return Origin(code.co_filename, code.co_firstlineno) if code else None
+
+
+def inline_call(graph: Graph, args: Sequence[Any]) -> list[Any]:
+    """Apply a graph to operands of which some are traced, inside their trace."""
+    tracers = [a for a in args if isinstance(a, Tracer)]
+    builder = max((t.builder for t in tracers), key=lambda b: b.depth)
+    nodes = inline(builder, graph, [builder.lift(a) for a in args])
+    return [Tracer(builder, n) for n in nodes]

@@ -1,0 +1,555 @@
+"""The traced value: it answers NumPy's protocols and records nodes instead of computing.
+
+A tracer behaves as the ndarray (or Python number) it stands for. Assignment into it changes
+which node it stands for; a view remembers its base and how to read from and write to it.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arraytype import ArrayType, is_python_number
+from ..errors import (
+    ConcreteValueError,
+    ConversionError,
+    LeakedTracerError,
+    ObjectArrayError,
+    UnsupportedArgumentError,
+    UnsupportedFunctionError,
+)
+from ..graph import CAPTURED, CURRENT, INPUT, PICK, Builder, Guard, Node
+from ..interpret import compute
+from ..ops import arithmetic, comparison
+from ..ops.row import Op
+from ..ops.table import BY_FUNCTION
+from . import mutation
+from .locate import locate
+from .registry import FUNCTIONS, METHODS, unsupported
+
+
+class TraceBuilder(Builder):
+    """A builder that knows the concrete arguments of the call that is being traced."""
+
+    def __init__(self, name: str = "f", locates: bool = False) -> None:
+        outer = CURRENT.builder
+        super().__init__(name, depth=outer.depth + 1 if outer else 0)
+        self.outer = outer
+        self.locates = locates          # whether user code runs, whose lines are worth knowing
+        self.values: dict[Node, Any] = {}
+        self.lifted: dict[Node, Node] = {}         # an enclosing trace's node: our input for it
+        self.sources: dict[Node, Tracer] = {}      # our input: the enclosing trace's value
+        self.decided: set[Node] = set()
+        self.constancy: dict[Node, bool] = {}
+
+    def lift(self, value: Any) -> Node:
+        """The node that stands for any operand: tracer, number, array or sequence."""
+        if isinstance(value, Tracer):
+            if value.builder is self:
+                return value.node
+            return self._lift_outer(value)
+        if isinstance(value, (list, tuple)):
+            value = self._array_of(value)
+            if isinstance(value, Tracer):
+                return value.node
+        if not is_python_number(value):
+            if not isinstance(value, (np.ndarray, np.generic)):
+                value = np.asarray(value)
+            if value.dtype == object:
+                stacked = stack_objects(value)
+                if stacked is not None:
+                    return self.lift(stacked)
+                raise ObjectArrayError(
+                    "An array of Python objects that are not numbers takes part in traced "
+                    "arithmetic.", "Build it from numbers or traced values only.", locate())
+        return self.constant(value)
+
+    def _array_of(self, value: Sequence[Any]) -> Any:
+        if contains_tracer(value):
+            return FUNCTIONS[np.array](value)
+        return np.asarray(value)
+
+    def _lift_outer(self, tracer: "Tracer") -> Node:
+        if tracer.builder.closed:
+            raise LeakedTracerError(
+                "A traced value is used after its function has returned.",
+                "Return it from the function instead of storing it elsewhere.", locate())
+        if tracer.builder.depth >= self.depth:
+            raise LeakedTracerError(
+                "A traced value of an inner derivative is used outside of it.",
+                "Return it from the inner function.", locate())
+        node = tracer.node
+        entry = self.lifted.get(node)
+        if entry is None:
+            entry = self.lifted[node] = self.input(
+                node.type, node.origin.name if node.origin else None)
+            self.sources[entry] = Tracer(tracer.builder, node)
+        return entry
+
+    def concrete(self, node: Node) -> Any:
+        """The node's value for the arguments of this call.
+
+        Raises:
+            ConcreteValueError: when only types were given.
+        """
+        values = self.values
+        stack = [node]
+        with np.errstate(all="ignore"):
+            while stack:
+                n = stack[-1]
+                if n in values:
+                    stack.pop()
+                    continue
+                missing = [a for a in n.args if a not in values]
+                if missing:
+                    stack.extend(missing)
+                    continue
+                values[n] = self._input_value(n) if n.op is INPUT else compute(
+                    n, [values[a] for a in n.args])
+                stack.pop()
+        return values[node]
+
+    def _input_value(self, node: Node) -> Any:
+        source = self.sources.get(node)
+        if source is not None:
+            return source.builder.concrete(source.node)
+        raise ConcreteValueError(
+            "A decision depends on a value of which only the type is known.",
+            "Pass an example value instead of a type.", locate())
+
+    def decide(self, node: Node) -> Any:
+        """The node's value, recorded as a guard unless it is a constant."""
+        value = self.concrete(node)
+        if np.ndim(value) == 0 and not is_python_number(value):
+            value = np.asarray(value).item()
+        if node not in self.decided and not self.is_constant(node):
+            self.decided.add(node)
+            self.guards.append(Guard(node, value, locate(sys._getframe(1))))
+        return value
+
+    def is_constant(self, node: Node) -> bool:
+        """Whether the node can never have another value (captured arrays can)."""
+        known = self.constancy
+        stack = [node]
+        while stack:
+            n = stack[-1]
+            if n in known:
+                stack.pop()
+                continue
+            missing = [a for a in n.args if a not in known]
+            if missing:
+                stack.extend(missing)
+                continue
+            known[n] = n.op not in (INPUT, CAPTURED) and all(known[a] for a in n.args)
+            stack.pop()
+        return known[node]
+
+
+def contains_tracer(value: Any) -> bool:
+    """Whether a (nested) sequence or object array holds a traced value."""
+    if isinstance(value, Tracer):
+        return True
+    if isinstance(value, (list, tuple)):
+        return any(contains_tracer(v) for v in value)
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return any(isinstance(v, Tracer) for v in value.flat)
+    return False
+
+
+def stack_objects(array: np.ndarray[Any, Any]) -> Any:
+    """An object array of traced values as one traced value; None if it holds anything else."""
+    if not all(isinstance(v, Tracer) or is_python_number(v) or isinstance(v, np.generic)
+               for v in array.flat):
+        return None
+    if not contains_tracer(array):
+        return None
+    return FUNCTIONS[np.array](array.tolist())
+
+
+def deepest(values: Sequence[Any]) -> "TraceBuilder | None":
+    """The innermost trace among the operands."""
+    found: TraceBuilder | None = None
+    for value in values:
+        if isinstance(value, Tracer):
+            if found is None or value.builder.depth > found.depth:
+                found = value.builder
+        elif isinstance(value, (list, tuple)):
+            inner = deepest(value)
+            if inner is not None and (found is None or inner.depth > found.depth):
+                found = inner
+    return found
+
+
+def record(op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> Any:
+    """Append a node for ``op`` to the innermost trace among the operands."""
+    builder = deepest(args)
+    assert builder is not None
+    lift = builder.lift
+    node = builder.emit(op, tuple([lift(a) for a in args]), params)
+    return wrap(builder, node)
+
+
+def wrap(builder: TraceBuilder, node: Node) -> Any:
+    """A tracer for a node, or a tuple of them for an operator with several results."""
+    if builder.closed:
+        raise LeakedTracerError(
+            "A traced value is used after its function has returned.",
+            "Return it from the function instead of storing it elsewhere.", locate())
+    if type(node.type) is ArrayType:
+        return Tracer(builder, node)
+    return tuple(Tracer(builder, builder.emit(PICK, (node,), (i,)))
+                 for i in range(len(node.type)))
+
+
+def enter(function: Any, builder: TraceBuilder, args: Sequence[Any], kwargs: dict[str, Any],
+          frame: Any) -> Any:
+    """Call one of our functions on behalf of the user's line, and name its result after it."""
+    if builder.origin is not None or not builder.locates:     # already inside such a call
+        return function(*args, **kwargs)
+    origin = locate(frame)
+    if origin is None:
+        return function(*args, **kwargs)
+    n_before = len(builder.nodes)
+    builder.origin = origin._replace(name=None) if origin.name else origin
+    try:
+        out = function(*args, **kwargs)
+    finally:
+        builder.origin = None
+    if origin.name and isinstance(out, Tracer) and len(builder.nodes) > n_before:
+        out.node.origin = origin
+    return out
+
+
+class Tracer:
+    """A value of the traced function; see the module's text.
+
+    ``boxed`` marks 0-d arrays, which, unlike scalars, can be assigned into.
+    """
+
+    __slots__ = ("_base", "_node", "_seen", "_view", "boxed", "builder")
+    __array_priority__ = 1000
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, builder: TraceBuilder, node: Node, boxed: bool = False) -> None:
+        self.builder = builder
+        self._node = node
+        self._base: Tracer | None = None
+        self._view: mutation.View | None = None
+        self._seen: Node | None = None
+        self.boxed = boxed
+
+    _record_ = staticmethod(record)
+
+    @property
+    def node(self) -> Node:
+        """The node this value stands for now; a view follows its base."""
+        if self._base is not None:
+            base = self._base.node
+            if base is not self._seen:
+                assert self._view is not None
+                self._node = self._view.read(self.builder, base)
+                self._seen = base
+        return self._node
+
+    # -- type ---------------------------------------------------------------------------
+
+    @property
+    def type(self) -> ArrayType:
+        """Shape and dtype."""
+        return self._node.type  # type: ignore[no-any-return]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape, known while tracing."""
+        return self._node.type.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype, known while tracing."""
+        return self._node.type.dtype  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self._node.type.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._node.type.size  # type: ignore[no-any-return]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in all."""
+        return self.size * self.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<traced {self.type}>"
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return repr(self)
+        return format(self.builder.concrete(self.node), spec)
+
+    # -- protocols ----------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        frame = sys._getframe(1)
+        builder = deepest([*args, *_as_tuple(kwargs.get("out"))])
+        if builder is None:
+            raise ConversionError("A traced value is used only as a mask of a ufunc.",
+                                  "Use np.where instead.", locate(frame))
+        if method == "__call__" and not kwargs:
+            op = BY_FUNCTION.get(ufunc)
+            if op is not None:
+                return enter(_call_ufunc, builder, (op, args), {}, frame)
+        return enter(mutation.ufunc_method, builder, (ufunc, method, args, kwargs), {}, frame)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        frame = sys._getframe(1)
+        function = FUNCTIONS.get(func)
+        if function is None:
+            raise unsupported(func, locate(frame))
+        builder = deepest([*args, *kwargs.values()])
+        if builder is None:
+            raise unsupported(func, locate(frame))
+        return enter(function, builder, args, kwargs, frame)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        node = self.node
+        if self.builder.is_constant(node):
+            return np.array(self.builder.concrete(node))
+        raise ConversionError(
+            "A traced value is converted to a plain array here; its derivative would be lost.",
+            "Use NumPy functions on the value itself.", locate(sys._getframe(1)))
+
+    def __getattr__(self, name: str) -> Any:
+        method = METHODS.get(name)
+        if method is None:
+            if not name.startswith("__") and (hasattr(
+                    np.ndarray, name) or (not self.shape and hasattr(float, name))):
+                raise UnsupportedFunctionError(
+                    f"The array attribute or method {name!r} is not supported on traced values.",
+                    "Use the NumPy function of that meaning.", locate(sys._getframe(1)))
+            raise AttributeError(f"A traced array has no attribute {name!r}.")
+
+        def bound(*args: Any, **kwargs: Any) -> Any:
+            builder = deepest([self, *args, *kwargs.values()])
+            assert builder is not None
+            return enter(method, builder, (self, *args), kwargs, sys._getframe(1))
+        return bound
+
+    # -- properties that are computed ----------------------------------------------------
+
+    @property
+    def T(self) -> Any:
+        """Transpose."""
+        return FUNCTIONS[np.transpose](self)
+
+    @property
+    def mT(self) -> Any:
+        """Transpose of the last two axes."""
+        return FUNCTIONS[np.swapaxes](self, -1, -2)
+
+    @property
+    def real(self) -> Any:
+        """Real part."""
+        return FUNCTIONS[np.real](self)
+
+    @property
+    def imag(self) -> Any:
+        """Imaginary part."""
+        return FUNCTIONS[np.imag](self)
+
+    @property
+    def flat(self) -> Any:
+        """The flattened array (a copy)."""
+        return FUNCTIONS[np.reshape](self, -1)
+
+    # -- indexing and iteration -----------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        return enter(mutation.getitem, self.builder, (self, index), {}, sys._getframe(1))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        enter(mutation.setitem, self.builder, (self, index, value), {}, sys._getframe(1))
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        frame = sys._getframe(1)
+        return iter([enter(mutation.getitem, self.builder, (self, i), {}, frame)
+                     for i in range(self.shape[0])])
+
+    # -- decisions --------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError("The truth value of an array with more than one element is "
+                             "ambiguous. Use a.any() or a.all()")
+        node = self.node
+        if node.type.dtype != bool:
+            node = mutation.reshape_scalar(self != 0).node
+        return bool(self.builder.decide(node))
+
+    def __index__(self) -> int:
+        if self.shape or self.dtype.kind not in "iub":
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self.builder.decide(self.node))
+
+    def __int__(self) -> int:
+        if self.size != 1:
+            raise TypeError("only length-1 arrays can be converted to Python scalars")
+        whole = self if self.dtype.kind in "iub" else arithmetic.convert(self, dtype="int64")
+        return int(self.builder.decide(mutation.reshape_scalar(whole).node))
+
+    def __float__(self) -> float:
+        node = self.node
+        if self.builder.is_constant(node) or self.dtype.kind in "iub":
+            return float(self.builder.decide(node))
+        raise ConversionError(
+            "A traced value is converted to a plain float here; its derivative would be lost.",
+            "Drop the conversion: NumPy and math functions take the value as it is.",
+            locate(sys._getframe(1)))
+
+    def __complex__(self) -> complex:
+        raise ConversionError(
+            "A traced value is converted to a plain complex number; its derivative would be lost.",
+            "Write x + 0j instead of complex(x).", locate(sys._getframe(1)))
+
+    # -- operators -------------------------------------------------------------------------
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            raise UnsupportedArgumentError("pow() with a modulus is not supported.",
+                                           "Use pow(x, y) % modulus.", locate(sys._getframe(1)))
+        return _operate(arithmetic.power, self, other, sys._getframe(1))
+
+    def __neg__(self) -> Any:
+        return _operate_unary(arithmetic.neg, self, sys._getframe(1))
+
+    def __pos__(self) -> Any:
+        return Tracer(self.builder, self.node)
+
+    def __abs__(self) -> Any:
+        return _operate_unary(comparison.absolute, self, sys._getframe(1))
+
+    def __invert__(self) -> Any:
+        return _operate_unary(comparison.invert, self, sys._getframe(1))
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __matmul__(self, other: Any) -> Any:
+        return _call_function(np.matmul, (self, other), sys._getframe(1))
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _call_function(np.matmul, (other, self), sys._getframe(1))
+
+    def __imatmul__(self, other: Any) -> Any:
+        return mutation.in_place(self, _call_function(np.matmul, (self, other),
+                                                      sys._getframe(1)))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is None:
+            return int(FUNCTIONS[np.round](self))
+        return FUNCTIONS[np.round](self, digits)
+
+    def __trunc__(self) -> int:
+        return int(self)
+
+    def __floor__(self) -> int:
+        return int(comparison.floor(self))
+
+    def __ceil__(self) -> int:
+        return int(comparison.ceil(self))
+
+
+_NUMBERS = (int, float, complex, np.generic, np.ndarray, list, tuple)
+
+
+def _operate(op: Op, x: Any, y: Any, frame: Any) -> Any:
+    """A binary operator of Python, with ``x`` or ``y`` traced."""
+    if not (isinstance(y, (Tracer, *_NUMBERS)) and isinstance(x, (Tracer, *_NUMBERS))):
+        return NotImplemented
+    builder = deepest((x, y))
+    assert builder is not None
+    if builder.closed:
+        raise LeakedTracerError(
+            "A traced value is used after its function has returned.",
+            "Return it from the function instead of storing it elsewhere.", locate(frame))
+    inside = builder.origin is not None or not builder.locates
+    if not inside:
+        builder.origin = locate(frame)
+    try:
+        return Tracer(builder, builder.emit(op, (builder.lift(x), builder.lift(y))))
+    finally:
+        if not inside:
+            builder.origin = None
+
+
+def _operate_unary(op: Op, x: Tracer, frame: Any) -> Any:
+    return enter(record, x.builder, (op, (x,), ()), {}, frame)
+
+
+def _call_function(function: Any, args: tuple[Any, ...], frame: Any) -> Any:
+    builder = deepest(args)
+    assert builder is not None
+    return enter(FUNCTIONS[function], builder, args, {}, frame)
+
+
+def _call_ufunc(op: Op, args: tuple[Any, ...]) -> Any:
+    out = record(op, args, ())
+    if op.infix is not None and isinstance(out, Tracer) and out.type.weak:
+        out = arithmetic.convert(out, dtype=out.dtype.name)   # np.add(1.0, 2.0) is a NumPy scalar
+    return out
+
+
+def _binary_methods(op: Op) -> tuple[Any, Any, Any]:
+    def forward(self: Tracer, other: Any) -> Any:
+        return _operate(op, self, other, sys._getframe(1))
+
+    def reflected(self: Tracer, other: Any) -> Any:
+        return _operate(op, other, self, sys._getframe(1))
+
+    def in_place(self: Tracer, other: Any) -> Any:
+        frame = sys._getframe(1)
+        out = _operate(op, self, other, frame)
+        if out is NotImplemented or not (self.shape or self.boxed):
+            return out
+        return enter(mutation.in_place, self.builder, (self, out), {}, frame)
+    return forward, reflected, in_place
+
+
+for _name, _op in (("add", arithmetic.add), ("sub", arithmetic.sub), ("mul", arithmetic.mul),
+                   ("truediv", arithmetic.div), ("floordiv", comparison.floor_divide),
+                   ("mod", arithmetic.mod), ("and", comparison.bitwise_and),
+                   ("or", comparison.bitwise_or), ("xor", comparison.bitwise_xor),
+                   ("lshift", comparison.left_shift), ("rshift", comparison.right_shift)):
+    _methods = _binary_methods(_op)
+    for _prefix, _method in zip(("__", "__r", "__i"), _methods, strict=True):
+        setattr(Tracer, f"{_prefix}{_name}__", _method)
+Tracer.__rpow__, Tracer.__ipow__ = _binary_methods(arithmetic.power)[1:]  # type: ignore[attr-defined]
+for _name, _op in (("lt", comparison.less), ("le", comparison.less_equal),
+                   ("gt", comparison.greater), ("ge", comparison.greater_equal),
+                   ("eq", comparison.equal), ("ne", comparison.not_equal)):
+    setattr(Tracer, f"__{_name}__", _binary_methods(_op)[0])
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else () if value is None else (value,)
+

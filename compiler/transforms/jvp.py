@@ -1,0 +1,177 @@
+"""Forward mode: tangents beside values, by each row's one derivative slot."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arraytype import ArrayType
+from ..errors import NotDifferentiableError
+from ..graph import INPUT, PICK, Graph, Guard, Node, keep_leaf
+from ..ops import arithmetic, layout
+from ..ops.row import (
+    DerivativeNotImplemented,
+    Elementwise,
+    General,
+    Linear,
+    Multilinear,
+    NoDerivative,
+    ZeroDerivative,
+)
+from ..trace.tracer import TraceBuilder, Tracer, wrap
+
+Tangent = Any   # a tracer, or None for zero
+
+
+def linear_operands(derivative: Linear, n_args: int) -> tuple[int, ...]:
+    """Positions of the operands a jointly linear operator is linear in."""
+    return tuple(range(n_args)) if derivative.operands is None else derivative.operands
+
+
+def refuse(node: Node) -> NotDifferentiableError:
+    """The error for a derivative through an operator that has none."""
+    derivative = node.op.derivative
+    assert isinstance(derivative, (NoDerivative, DerivativeNotImplemented))
+    what = "has no derivative" if isinstance(derivative, NoDerivative) \
+        else "has a derivative that is not implemented"
+    return NotDifferentiableError(f"{node.op.name} {what}: {derivative.reason}",
+                                  "Wrap its operand in wengert.stop_gradient, or declare a rule "
+                                  "with wengert.custom_jvp.", node.origin)
+
+
+def product(t: Any, partial: Any) -> Any:
+    """Tangent or cotangent times a partial derivative."""
+    if isinstance(partial, (int, float)) and not isinstance(partial, bool):
+        if partial == 1:
+            return t
+        if partial == -1:
+            return -t
+    return arithmetic.scale(t, partial)
+
+
+def zeros(builder: TraceBuilder, type: ArrayType) -> Tracer:
+    """Zeros of a type, as a traced value."""
+    node = builder.constant(type.dtype.type(0))
+    if type.shape:
+        node = builder.emit(layout.broadcast_to, (node,), (type.shape,))
+    return Tracer(builder, node)
+
+
+def fit_tangent(t: Tangent, type: ArrayType) -> Tangent:
+    """A tangent in the shape and dtype of its value."""
+    if t is None:
+        return None
+    if t.shape != type.shape:
+        t = layout.broadcast_to(t, shape=type.shape)
+    if t.dtype != type.dtype:
+        if t.dtype.kind == "c" and type.dtype.kind == "f":
+            t = np.real(t)
+        if t.dtype != type.dtype:
+            t = arithmetic.convert(t, dtype=type.dtype.name)
+    return t
+
+
+def tangent_of(builder: TraceBuilder, node: Node, args: Sequence[Tracer],
+               tangents: Sequence[Tangent], out: Any) -> Tangent:
+    """Tangent of one application, from its operands' values and tangents."""
+    derivative = node.op.derivative
+    match derivative:
+        case ZeroDerivative():
+            return None
+        case Elementwise(partials):
+            total = None
+            for partial, t in zip(partials, tangents, strict=True):
+                if t is None or partial is None:
+                    continue
+                value = partial(*args, out) if callable(partial) else partial
+                term = product(t, value)
+                total = term if total is None else total + term
+            return total
+        case Linear():
+            operands = linear_operands(derivative, len(args))
+            if all(tangents[i] is None for i in operands):
+                return None
+            filled = list(args)
+            for i in operands:
+                t = tangents[i]
+                filled[i] = zeros(builder, args[i].type) if t is None else t
+            return node.op(*filled, **node.settings)
+        case Multilinear():
+            total = None
+            for i, t in enumerate(tangents):
+                if t is not None:
+                    term = node.op(*args[:i], t, *args[i + 1:], **node.settings)
+                    total = term if total is None else total + term
+            return total
+        case General(rule):
+            return rule(tuple(args), tuple(tangents), out, **node.settings)
+        case _:
+            raise refuse(node)
+
+
+def is_differentiable(type: Any) -> bool:
+    """Whether any part of a (possibly multiple) result has tangents."""
+    if isinstance(type, ArrayType):
+        return type.differentiable
+    return any(t.differentiable for t in type)
+
+
+def push_forward(builder: TraceBuilder, graph: Graph, new: dict[Node, Node],
+                 tangents: dict[Node, Tangent]) -> None:
+    """Copy the nodes of a graph, extending ``tangents`` from the inputs to all nodes."""
+    for node in graph.nodes:
+        if node.op is INPUT:
+            continue
+        if not node.args:
+            new[node] = keep_leaf(builder, node)
+            continue
+        builder.origin = node.origin
+        copy = builder.emit(node.op, tuple([new[a] for a in node.args]), node.params)
+        new[node] = copy
+        arg_tangents = [tangents.get(a) for a in node.args]
+        if all(t is None for t in arg_tangents) or not is_differentiable(node.type):
+            continue
+        if node.origin and node.origin.name:
+            builder.origin = node.origin._replace(name=f"{node.origin.name}_dot")
+        tangents[node] = _node_tangent(builder, node, copy, arg_tangents)
+    builder.origin = None
+    for guard in graph.guards:
+        builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
+
+
+def _node_tangent(builder: TraceBuilder, node: Node, copy: Node, tangents: list[Tangent]
+                  ) -> Tangent:
+    if node.op is PICK:
+        return tangents[0][node.params[0]]
+    args = [wrap(builder, a) for a in copy.args]
+    t = tangent_of(builder, node, args, tangents, wrap(builder, copy))
+    if isinstance(node.type, ArrayType):
+        return fit_tangent(t, node.type)
+    return None if t is None else tuple(
+        fit_tangent(part, type) for part, type in zip(t, node.type, strict=True))
+
+
+def jvp(graph: Graph, wrt: Sequence[int], name: str | None = None) -> Graph:
+    """Graph of values and tangents.
+
+    Inputs: those of the graph, then one tangent for each position in ``wrt``. Outputs: those
+    of the graph, then the tangent of each.
+    """
+    builder = TraceBuilder(name or f"{graph.name}_jvp")
+    new = {node: keep_leaf(builder, node) for node in graph.inputs}
+    tangents: dict[Node, Tangent] = {}
+    for position in wrt:
+        node = graph.inputs[position]
+        label = f"{node.origin.name}_dot" if node.origin and node.origin.name else None
+        tangents[node] = Tracer(builder, builder.input(node.type.strong, label))
+    push_forward(builder, graph, new, tangents)
+    values = [new[n] for n in graph.outputs]
+    out_tangents = []
+    for node in graph.outputs:
+        t = tangents.get(node)
+        if t is None:
+            t = zeros(builder, node.type if node.type.differentiable
+                      else ArrayType(node.type.shape, np.dtype(float)))
+        out_tangents.append(t.node)
+    builder.closed = True
+    return builder.graph(values + out_tangents)

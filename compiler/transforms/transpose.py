@@ -1,0 +1,186 @@
+"""Transposition: pull a cotangent of a result back to the operands.
+
+This is reverse mode's only rule interpreter. At an elementwise operator the cotangent is
+multiplied by the partial; a linear operator has its transpose; a general operator is linearized
+in place, and the linear nodes its jvp rule recorded are themselves transposed, one by one.
+(Radul, Paszke, Frostig, Johnson, Maclaurin: "You only linearize once", POPL 2023.)
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..arraytype import ArrayType
+from ..errors import VerifyError
+from ..graph import CONSTANT, INPUT, PICK, Node, reachable
+from ..ops import arithmetic, indexing, layout
+from ..ops.row import Elementwise, General, Linear, Multilinear, ZeroDerivative
+from ..trace.tracer import TraceBuilder, Tracer, wrap
+from .jvp import fit_tangent, is_differentiable, linear_operands, product, refuse
+
+Cotangents = dict[Node, Any]
+
+
+def fit_cotangent(ct: Any, type: ArrayType) -> Any:
+    """A cotangent in the shape and dtype of its value: broadcasting is summed over."""
+    if ct.shape != type.shape:
+        if len(ct.shape) < len(type.shape) or any(
+                n == 1 and m != 1 for n, m in zip(ct.shape[-len(type.shape):] if type.shape
+                                                  else (), type.shape, strict=False)):
+            ct = layout.broadcast_to(ct, shape=_broadcast(ct.shape, type.shape))
+        ct = layout.sum_to(ct, type.shape)
+    return arithmetic.match_dtype(ct, type.dtype)
+
+
+def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    from_end = max(len(a), len(b))
+    a = (1,) * (from_end - len(a)) + a
+    b = (1,) * (from_end - len(b)) + b
+    return tuple(m if n == 1 else n for n, m in zip(a, b, strict=True))
+
+
+def pull_back(builder: TraceBuilder, node: Node, args: Sequence[Tracer], out: Any, ct: Any,
+              wanted: Sequence[bool]) -> list[Any]:
+    """Cotangents of the wanted operands of one application; None for zero.
+
+    Args:
+        builder: where to record.
+        node: the application, for its operator and parameters.
+        args: the operands' values.
+        out: the result's value (a tuple for several results).
+        ct: the result's cotangent (a tuple with None for zero, for several results).
+        wanted: which operands' cotangents are needed.
+    """
+    derivative = node.op.derivative
+    cts: list[Any] = [None] * len(args)
+    match derivative:
+        case ZeroDerivative():
+            pass
+        case Elementwise(partials):
+            for i, partial in enumerate(partials):
+                if wanted[i] and partial is not None:
+                    # The result may be smaller than the broadcast shape only if ct is scalar.
+                    ct = fit_tangent(ct, node.type)
+                    cts[i] = product(ct, partial(*args, out) if callable(partial) else partial)
+        case Linear(transpose):
+            operands = linear_operands(derivative, len(args))
+            parts = transpose(ct, *args, **node.settings)
+            if derivative.operands is not None and len(operands) == 1:
+                parts = (parts,)
+            for i, part in zip(operands, parts, strict=True):
+                if wanted[i]:
+                    cts[i] = part
+        case Multilinear(transposes):
+            for i, want in enumerate(wanted):
+                if want:
+                    rule = transposes[i]
+                    assert rule is not None
+                    cts[i] = rule(ct, *args, **node.settings)
+        case General():
+            cts = _through_linearization(builder, node, args, out, ct, wanted)
+        case _:
+            raise refuse(node)
+    return [None if c is None else fit_cotangent(c, arg.type)
+            for c, arg in zip(cts, args, strict=True)]
+
+
+def _through_linearization(builder: TraceBuilder, node: Node, args: Sequence[Tracer], out: Any,
+                           ct: Any, wanted: Sequence[bool]) -> list[Any]:
+    derivative = node.op.derivative
+    assert isinstance(derivative, General)
+    start = len(builder.nodes)
+    holders = [Node(INPUT, (), (), arg.type.strong) if want else None
+               for arg, want in zip(args, wanted, strict=True)]
+    tangents = tuple(None if h is None else Tracer(builder, h) for h in holders)
+    t_out = derivative.jvp(tuple(args), tangents, out, **node.settings)
+    if t_out is None:
+        return [None] * len(args)
+    cts: Cotangents = {}
+    if isinstance(node.type, ArrayType):
+        t_out, ct, types = (t_out,), (ct,), (node.type,)
+    else:
+        types = node.type
+    for t, c, type in zip(t_out, ct, types, strict=True):
+        if t is not None and c is not None:
+            accumulate(builder, cts, fit_tangent(t, type).node, c)
+    linear: set[Node] = {h for h in holders if h is not None}
+    recorded = []
+    for new in builder.nodes[start:]:
+        if any(a in linear for a in new.args):
+            linear.add(new)
+            recorded.append(new)
+    sweep(builder, recorded, linear, cts, {})
+    found = [None if h is None else cts.get(h) for h in holders]
+    _check_linear([f for f in found if f is not None], linear, node)
+    return found
+
+
+def _check_linear(found: list[Any], linear: set[Node], node: Node) -> None:
+    """No transposed value may depend on the tangents themselves."""
+    if reachable([ct.node for ct in found]) & linear:
+        raise VerifyError(f"The jvp rule of {node.op.name} is not linear in its tangents.")
+
+
+def is_zero(node: Node) -> bool:
+    """Whether the node is an array of zeros made by ``broadcast_to`` or a constant zero."""
+    if node.op is layout.broadcast_to:
+        node = node.args[0]
+    return node.op is CONSTANT and node.type.shape == () and not node.value
+
+
+def accumulate(builder: TraceBuilder, cts: Cotangents, node: Node, ct: Any) -> None:
+    """Add to a node's cotangent; a scatter into zeros goes into the sum there is so far."""
+    so_far = cts.get(node)
+    if so_far is None:
+        cts[node] = ct
+        return
+    for first, second in ((so_far, ct), (ct, so_far)):
+        recorded = second.node
+        if recorded.op is indexing.scatter_add and is_zero(recorded.args[0]):
+            cts[node] = wrap(builder, builder.emit(
+                indexing.scatter_add, (first.node, *recorded.args[1:]), recorded.params))
+            return
+    cts[node] = so_far + ct
+
+
+def sweep(builder: TraceBuilder, nodes: Sequence[Node], varied: set[Node], cts: Cotangents,
+          new: dict[Node, Node]) -> None:
+    """Pull cotangents back through nodes in reverse order.
+
+    Args:
+        builder: where to record.
+        nodes: in topological order.
+        varied: nodes whose cotangents are needed.
+        cts: cotangents known so far; extended to the operands.
+        new: nodes' copies in the builder; a node without one stands for itself.
+    """
+    for node in reversed(nodes):
+        ct = cts.get(node)
+        if ct is None or node not in varied or not node.args:
+            continue
+        wanted = [a in varied and is_differentiable(a.type) for a in node.args]
+        if not any(wanted):
+            continue
+        if node.op is PICK:
+            parts = cts.setdefault(node.args[0], [None] * len(node.args[0].type))
+            index = node.params[0]
+            parts[index] = ct if parts[index] is None else parts[index] + ct
+            continue
+        if node.origin:
+            builder.origin = node.origin._replace(name=None)
+        args = [wrap(builder, new.get(a, a)) for a in node.args]
+        out = wrap(builder, new.get(node, node))
+        found = pull_back(builder, node, args, out, ct, wanted)
+        for arg, part in zip(node.args, found, strict=True):
+            if part is not None:
+                accumulate(builder, cts, arg, part)
+                _name_bar(builder, cts[arg], arg)
+    builder.origin = None
+
+
+def _name_bar(builder: TraceBuilder, ct: Any, arg: Node) -> None:
+    """Name a cotangent after the user's variable: ``y_bar`` for ``y``."""
+    node = ct.node
+    if arg.origin and arg.origin.name and (node.origin is None or node.origin.name is None) \
+            and node.op is not CONSTANT and node.op is not INPUT:
+        place = node.origin or arg.origin
+        node.origin = place._replace(name=f"{arg.origin.name}_bar")

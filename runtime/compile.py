@@ -1,0 +1,282 @@
+"""From a traced function and a request to a graph and the packing of its results."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..compiler.errors import (
+    ArgnumsError,
+    ComplexOutputError,
+    InputTypeError,
+    NonScalarOutputError,
+)
+from ..compiler.graph import Graph
+from ..compiler.passes.pipeline import PREPARE, run
+from ..compiler.trace.stage import Staged, definition, is_traceable, leaf_type
+from ..compiler.trace.tree import flatten, unflatten
+from ..compiler.transforms import derive
+from ..compiler.transforms.jvp import jvp
+from ..compiler.transforms.vjp import vjp
+
+Argnums = int | str | tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted of a function.
+
+    Attributes:
+        kind: ``compile``, ``grad``, ``value_and_grad``, ``jacobian``, ``hessian``, ``jvp``,
+            ``vjp`` or ``hvp``.
+        argnums: with respect to which arguments.
+        has_aux: whether the function returns ``(value, auxiliary)``.
+        mode: direction of the sweeps.
+        holomorphic: whether a complex function is differentiated as one.
+    """
+
+    kind: str
+    argnums: Argnums = 0
+    has_aux: bool = False
+    mode: derive.Mode = "auto"
+
+    @property
+    def has_operand(self) -> bool:
+        """Whether the last argument is a tangent, cotangent or vector."""
+        return self.kind in ("jvp", "vjp", "hvp")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The leaves that ``argnums`` selects."""
+
+    leaves: tuple[int, ...]      # positions among all leaves
+    inputs: tuple[int, ...]      # positions among the traced inputs
+    spec: Any                    # structure of the selected argument(s)
+
+
+def select(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+           leaves: Sequence[Any], names: Sequence[str], argnums: Argnums) -> Selection:
+    """Resolve ``argnums`` against a call.
+
+    Raises:
+        ArgnumsError: if there is no such argument.
+        InputTypeError: if a selected leaf is not a floating-point number or array.
+    """
+    single = not isinstance(argnums, tuple)
+    wanted = (argnums,) if not isinstance(argnums, tuple) else argnums
+    offsets = _offsets(args, kwargs)
+    chosen = [_resolve(function, args, kwargs, a) for a in wanted]
+    tree = [args[c] if isinstance(c, int) else kwargs[c] for c in chosen]
+    positions = tuple(i for c in chosen for i in range(*offsets[c]))
+    _, spec = flatten(tree[0] if single else tuple(tree))
+    traced = [i for i, leaf in enumerate(leaves) if is_traceable(leaf)]
+    for i in positions:
+        _check_input(leaves[i], names[i], function)
+    return Selection(positions, tuple(traced.index(i) for i in positions), spec)
+
+
+def _offsets(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int | str, tuple[int, int]]:
+    offsets: dict[int | str, tuple[int, int]] = {}
+    start = 0
+    for key, value in [*enumerate(args), *sorted(kwargs.items())]:
+        n = len(flatten(value)[0])
+        offsets[key] = (start, start + n)
+        start += n
+    return offsets
+
+
+def _resolve(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+             argnum: int | str) -> int | str:
+    try:
+        parameters = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        parameters = []
+    if isinstance(argnum, str):
+        if argnum in kwargs:
+            return argnum
+        if argnum in parameters and parameters.index(argnum) < len(args):
+            return parameters.index(argnum)
+        raise ArgnumsError(f"argnums={argnum!r} names no argument of this call.",
+                           f"The function's parameters are {', '.join(parameters)}.",
+                           definition(function))
+    if isinstance(argnum, bool) or not isinstance(argnum, (int, np.integer)):
+        raise ArgnumsError(f"argnums={argnum!r} is not an integer, a name or a tuple of them.",
+                           "", definition(function))
+    index = int(argnum) + (len(args) if argnum < 0 else 0)
+    if 0 <= index < len(args):
+        return index
+    if 0 <= index < len(parameters) and parameters[index] in kwargs:
+        return parameters[index]
+    raise ArgnumsError(
+        f"argnums={argnum} is out of range: the call has {len(args)} positional arguments.",
+        "Pass the argument, or give its name.", definition(function))
+
+
+def _check_input(leaf: Any, name: str, function: Any) -> None:
+    if is_traceable(leaf) and leaf_type(leaf).dtype.kind in "fc":
+        return
+    if is_traceable(leaf):
+        dtype = leaf_type(leaf).dtype
+        shown = f"has dtype {dtype}" if leaf_type(leaf).shape or not leaf_type(leaf).weak else \
+            f"is the {type(leaf).__name__} {leaf!r}"
+        raise InputTypeError(
+            f"The argument {name!r} {shown} ({dtype}): only floating-point (or complex) arguments "
+            "have derivatives.", f"Pass {name} as a float, e.g. float({name}) or "
+            f"{name}.astype(float).", definition(function))
+    raise InputTypeError(
+        f"The argument {name!r} is {leaf!r} of type {type(leaf).__name__}: only floating-point "
+        "numbers and arrays have derivatives.", "Choose other argnums.", definition(function))
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How the flat results of a program become what the caller gets."""
+
+    kind: str
+    out_spec: Any
+    in_spec: Any
+    n_outputs: int
+    n_inputs: int
+    has_aux: bool
+
+    def __call__(self, flat: Sequence[Any]) -> Any:
+        """Pack the results."""
+        n = self.n_outputs
+        match self.kind:
+            case "compile":
+                return unflatten(self.out_spec, flat)
+            case "grad":
+                grads = unflatten(self.in_spec, flat[n:])
+                return (grads, self._value(flat)[1]) if self.has_aux else grads
+            case "value_and_grad":
+                return self._value(flat), unflatten(self.in_spec, flat[n:])
+            case "jvp":
+                return unflatten(self.out_spec, flat[:n]), unflatten(self.out_spec, flat[n:])
+            case "vjp":
+                return unflatten(self.out_spec, flat[:n]), unflatten(self.in_spec, flat[n:])
+            case "jacobian":
+                return self._blocks(flat[n:], self.out_spec) if not self.has_aux else \
+                    (self._blocks(flat[n:], flatten(self._value(range(n))[0])[1]),
+                     self._value(flat)[1])
+            case "hessian":
+                return self._blocks(flat[n:], self.in_spec)
+            case _:
+                return unflatten(self.in_spec, flat[n:])
+
+    def _value(self, flat: Sequence[Any]) -> Any:
+        return unflatten(self.out_spec, flat[:self.n_outputs])
+
+    def _blocks(self, flat: Sequence[Any], rows: Any) -> Any:
+        k = self.n_inputs
+        return unflatten(rows, [unflatten(self.in_spec, flat[i:i + k])
+                                for i in range(0, len(flat), k)])
+
+
+def build(request: Request, staged: Staged, selection: Selection | None, name: str
+          ) -> tuple[Graph, Packing]:
+    """Graph and packing of a request.
+
+    The graph's outputs are the function's own results (only those that the request returns),
+    then the derivatives; for ``compile`` also the arguments written to.
+    """
+    graph = run(staged.graph, PREPARE)
+    graph = Graph(name, graph.inputs, graph.outputs, graph.nodes, graph.guards)
+    n = staged.n_outputs
+    if request.kind == "compile":
+        return graph, Packing("compile", staged.out_spec, None, n, 0, False)
+    assert selection is not None
+    graph = derive.select_outputs(graph, range(n))
+    wrt = selection.inputs
+    n_main = _check_aux(request, staged)
+    match request.kind:
+        case "grad" | "value_and_grad":
+            check_scalar(graph, staged, n_main, request.kind)
+            if request.mode == "forward":
+                blocks = derive.jacobian(graph, wrt, [0], "forward", name)
+                derived = _with_values(graph, blocks, name)
+            else:
+                derived = vjp(graph, wrt, seeded=[0], unit=True, name=name)
+            first = 0 if request.kind == "value_and_grad" else 1
+            kept = range(first, n) if request.has_aux or first == 0 else range(0)
+            derived = derive.select_outputs(derived, [*kept, *range(n, len(derived.outputs))])
+            packing = Packing(request.kind, staged.out_spec, selection.spec, len(kept),
+                              len(wrt), request.has_aux)
+            if request.kind == "grad" and request.has_aux:
+                packing = _aux_packing(packing, staged)
+            return derived, packing
+        case "jvp":
+            derived = jvp(graph, wrt, name)
+        case "vjp":
+            derived = vjp(graph, wrt, name=name)
+        case "jacobian":
+            blocks = derive.jacobian(graph, wrt, range(n_main), request.mode, name)
+            if not request.has_aux:
+                return blocks, Packing("jacobian", staged.out_spec, selection.spec, 0, len(wrt),
+                                       False)
+            derived = _with_values(graph, blocks, name)
+        case "hessian":
+            check_scalar(graph, staged, n_main, "hessian")
+            blocks = derive.hessian(graph, wrt, mode=request.mode, name=name)
+            return blocks, Packing("hessian", None, selection.spec, 0, len(wrt), False)
+        case "hvp":
+            check_scalar(graph, staged, n_main, "hvp")
+            return derive.hvp(graph, wrt, name=name), Packing("hvp", None, selection.spec, 0,
+                                                              len(wrt), False)
+        case _:
+            raise AssertionError(request.kind)
+    return derived, Packing(request.kind, staged.out_spec, selection.spec, n, len(wrt),
+                            request.has_aux)
+
+
+def _aux_packing(packing: Packing, staged: Staged) -> Packing:
+    """``grad`` with auxiliary results returns them without the value."""
+    shown = unflatten(staged.out_spec, range(staged.n_outputs))
+    _, spec = flatten((None, shown[1]))
+    return Packing(packing.kind, spec, packing.in_spec, packing.n_outputs, packing.n_inputs, True)
+
+
+def _with_values(graph: Graph, derived: Graph, name: str) -> Graph:
+    """Both graphs' outputs in one graph; they share their inputs."""
+    from_derived = set(derived.nodes)
+    nodes = [*derived.nodes, *[n for n in graph.nodes if n not in from_derived]]
+    return Graph(name, graph.inputs, (*graph.outputs, *derived.outputs), tuple(nodes),
+                 derived.guards or graph.guards)
+
+
+def _check_aux(request: Request, staged: Staged) -> int:
+    """How many outputs come before the auxiliary ones."""
+    if not request.has_aux:
+        return staged.n_outputs
+    shown = unflatten(staged.out_spec, range(staged.n_outputs))
+    if not isinstance(shown, tuple) or len(shown) != 2:
+        raise NonScalarOutputError("With has_aux=True the function must return a pair "
+                                   "(value, auxiliary).")
+    return len(flatten(shown[0])[0])
+
+
+def check_scalar(graph: Graph, staged: Staged, n_main: int, kind: str) -> None:
+    """The function has one real scalar result.
+
+    Raises:
+        NonScalarOutputError: else, naming its shape.
+        ComplexOutputError: if it is complex.
+    """
+    types = [node.type for node in graph.outputs[:n_main]]
+    if n_main != 1 or types[0].shape != ():
+        shown = " and ".join(str(t.shape) for t in types)
+        raise NonScalarOutputError(
+            f"{kind} needs a function with a scalar result, but the result has shape {shown}"
+            f"{f' ({n_main} arrays)' if n_main > 1 else ''}.",
+            "Use jacobian for all derivatives of a vector result, or vjp with a cotangent.")
+    if types[0].dtype.kind == "c":
+        raise ComplexOutputError(
+            f"{kind} needs a real result, but the result is complex.",
+            "Differentiate its real and imaginary part, or use vjp; for a holomorphic function "
+            "the derivative is the gradient of its real part.")
+    if types[0].dtype.kind != "f":
+        raise NonScalarOutputError(
+            f"{kind} needs a floating-point result, but the result has dtype {types[0].dtype}.",
+            "Return a float.")

@@ -1,0 +1,376 @@
+"""Compiled functions: dispatch to specializations, tracing and compiling new ones when needed."""
+
+import functools
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..codegen.numpy_source import numpy_source
+from ..codegen.source import Source
+from ..compiler.arraytype import ArrayType
+from ..compiler.errors import (
+    ConstantResultWarning,
+    SpecializationWarning,
+    TangentError,
+)
+from ..compiler.graph import Graph, reachable
+from ..compiler.passes.pipeline import PIPELINE, run
+from ..compiler.trace.stage import (
+    Staged,
+    definition,
+    function_name,
+    inline_call,
+    is_traceable,
+    leaf_names,
+    leaf_type,
+    stage,
+)
+from ..compiler.trace.tracer import Tracer
+from ..compiler.trace.tree import flatten, unflatten
+from .compile import Packing, Request, Selection, build, select
+from .load_python import load
+from .options import Options
+from .save import write_module
+
+_TRACING = threading.RLock()     # one trace at a time: interception is global to the process
+
+
+@dataclass
+class Program:
+    """A specialization compiled for a target.
+
+    Attributes:
+        source: the generated module.
+        graph: what it was printed from.
+        packing: how flat results become the caller's.
+        written: positions of the inputs whose new values the function returns last.
+        raw: the generated function itself, from flat inputs to flat results.
+    """
+
+    source: Source
+    graph: Graph
+    packing: Packing
+    written: tuple[int, ...] = ()
+    raw: Callable[..., Any] = field(init=False)
+    single: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.raw = load(self.source)
+        self.single = len(self.graph.outputs) == 1
+
+    def finish(self, result: Any, inputs: Sequence[Any]) -> Any:
+        """Pack results; write into the caller's arrays what the function wrote."""
+        if self.single:
+            result = (result,)
+        if self.written:
+            n = len(result) - len(self.written)
+            for position, value in zip(self.written, result[n:], strict=True):
+                if isinstance(inputs[position], np.ndarray):
+                    inputs[position][...] = value
+            result = result[:n]
+        return self.packing(result)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"source": self.source, "packing": self.packing, "written": self.written,
+                "graph": str(self.graph), "single": self.single}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.raw = load(self.source)
+
+
+@dataclass(frozen=True)
+class _Finished:
+    """A result that another branch's program has already packed."""
+
+    value: Any
+
+
+@dataclass
+class Signature:
+    """The programs of one structure, shapes, dtypes and static values."""
+
+    template: list[Any]          # leaves, with traced ones replaced by their types
+    spec: Any
+    traced: list[int]
+    programs: list[Program] = field(default_factory=list)
+    warned: bool = False
+
+
+class Compiled:
+    """A function or derivative that is traced, compiled and cached by the types of its arguments.
+
+    Created by ``grad`` and its siblings; see there. ``source`` shows the code of the latest
+    specialization.
+    """
+
+    def __init__(self, function: Callable[..., Any], request: Request, options: Options) -> None:
+        self.function = function
+        self.request = request
+        self.options = options
+        self.name = function_name(function) if request.kind == "compile" else \
+            f"{function_name(function)}_{request.kind}"
+        self._signatures: dict[Any, Signature] = {}
+        self._latest: Program | None = None
+        # Not the function's __dict__: it may be a Compiled, whose state is its own.
+        functools.update_wrapper(self, function, updated=())
+
+    # -- calling ------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on these arguments, compiling first if they are of a new kind."""
+        leaves, spec = flatten((args, kwargs))
+        if any(isinstance(leaf, Tracer) for leaf in leaves):
+            return self._inline(args, kwargs)
+        signature = self._signature(leaves, spec)
+        inputs = [leaves[i] for i in signature.traced]
+        if not signature.programs:
+            self._add_program(signature, leaves)
+        result = signature.programs[0].raw(*inputs)
+        if type(result) is _Finished:
+            return result.value
+        return signature.programs[0].finish(result, inputs)
+
+    def _signature(self, leaves: list[Any], spec: Any) -> Signature:
+        key = (spec, tuple(_leaf_key(leaf) for leaf in leaves))
+        found = self._signatures.get(key)
+        if found is None:
+            traced = [i for i, leaf in enumerate(leaves) if is_traceable(leaf)]
+            template = [leaf_type(leaf) if is_traceable(leaf) else leaf for leaf in leaves]
+            found = self._signatures.setdefault(key, Signature(template, spec, traced))
+        return found
+
+    def _add_program(self, signature: Signature, leaves: Sequence[Any]) -> Program:
+        with _TRACING:
+            program = self._compile(leaves, signature.spec)
+            position = len(signature.programs)
+            program.raw.__globals__["other_branch"] = functools.partial(
+                self._other_branch, signature, position)
+            if position < self.options.max_specializations:
+                signature.programs.append(program)
+                self._latest = program
+            return program
+
+    def _other_branch(self, signature: Signature, position: int, *inputs: Any) -> _Finished:
+        """A guard of the program at ``position`` does not hold: try the next, or trace anew."""
+        if position + 1 < len(signature.programs):
+            program = signature.programs[position + 1]
+        else:
+            leaves = list(signature.template)
+            for i, value in zip(signature.traced, inputs, strict=True):
+                leaves[i] = value
+            if len(signature.programs) >= self.options.max_specializations:
+                self._warn_specializations(signature)
+            program = self._add_program(signature, leaves)
+        result = program.raw(*inputs)
+        if type(result) is _Finished:
+            return result
+        return _Finished(program.finish(result, inputs))
+
+    def _warn_specializations(self, signature: Signature) -> None:
+        if signature.warned:
+            return
+        signature.warned = True
+        guards = signature.programs[0].graph.guards
+        where = f" at {guards[0].origin}" if guards and guards[0].origin else ""
+        warnings.warn(
+            f"{self.name} has taken more than {self.options.max_specializations} different "
+            f"branches{where}; from here on new ones are traced at every call. Use "
+            "np.where, or a structured loop, for decisions that differ from call to call.",
+            SpecializationWarning, stacklevel=4)
+
+    # -- compiling ----------------------------------------------------------------------------
+
+    def _split(self, args: tuple[Any, ...], kwargs: dict[str, Any]
+               ) -> tuple[tuple[Any, ...], list[Any]]:
+        """The function's own arguments, and the leaves of the operand of a product."""
+        if not self.request.has_operand:
+            return args, []
+        if not args:
+            raise TangentError(f"{self.request.kind} takes the function's arguments and then a "
+                               "tangent, cotangent or vector.", where=definition(self.function))
+        return args[:-1], flatten(args[-1])[0]
+
+    def _derive(self, args: tuple[Any, ...], kwargs: dict[str, Any], values: bool = True
+                ) -> tuple[Graph, Packing, Staged, list[Any]]:
+        """Graph of the request, its packing, and the leaves of the function's own arguments."""
+        own, operand = self._split(args, kwargs)
+        leaves, spec = flatten((own, kwargs))
+        names = leaf_names(self.function, own, kwargs)
+        selection: Selection | None = None
+        if self.request.kind != "compile":
+            selection = select(self.function, own, kwargs, leaves, names, self.request.argnums)
+        staged = stage(self.function, leaves, spec, names, values)
+        graph, packing = build(self.request, staged, selection, self.name)
+        if self.request.has_operand:
+            _check_operand(self.request, graph, operand, len(staged.graph.inputs),
+                           self.function)
+        if selection is not None:
+            _warn_constant(staged, selection, self.function)
+        return graph, packing, staged, leaves
+
+    def _compile(self, leaves: Sequence[Any], spec: Any) -> Program:
+        from_spec = _unflatten_call(spec, leaves)
+        graph, packing, staged, _ = self._derive(*from_spec)
+        if staged.lifted:
+            raise TangentError("A compiled function uses a traced value of an enclosing function "
+                               "but none of its arguments is traced.",
+                               "Pass the value as an argument.", definition(self.function))
+        graph = run(graph, PIPELINE)
+        source = numpy_source(graph, annotate=self.options.annotate)
+        written = staged.written if self.request.kind == "compile" else ()
+        return Program(source, graph, packing, written)
+
+    def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Called inside another trace: record this function's graph there."""
+        with _TRACING:
+            graph, packing, staged, leaves = self._derive(args, kwargs)
+        _, operand = self._split(args, kwargs)
+        inputs = [leaf for leaf in leaves if is_traceable(leaf)]
+        results = inline_call(graph, [*inputs, *staged.lifted, *operand])
+        if self.request.kind == "compile" and staged.written:
+            n = len(results) - len(staged.written)
+            for position, value in zip(staged.written, results[n:], strict=True):
+                if isinstance(inputs[position], Tracer):
+                    inputs[position][...] = value
+            results = results[:n]
+        return packing(results)
+
+    # -- inspection ---------------------------------------------------------------------------
+
+    def specialize(self, *args: Any, **kwargs: Any) -> Program:
+        """Compile for these arguments (values, or ArrayTypes where no decision needs a value)."""
+        leaves, spec = flatten((args, kwargs))
+        signature = self._signature(leaves, spec)
+        if not signature.programs:
+            self._add_program(signature, leaves)
+        self._latest = signature.programs[0]
+        return signature.programs[0]
+
+    @property
+    def programs(self) -> list[Program]:
+        """All programs compiled so far."""
+        return [p for s in self._signatures.values() for p in s.programs]
+
+    @property
+    def source(self) -> str:
+        """Source of the latest specialization."""
+        return self._last().source.text
+
+    @property
+    def graph(self) -> Graph:
+        """Graph of the latest specialization."""
+        return self._last().graph
+
+    def _last(self) -> Program:
+        if self._latest is None:
+            raise AttributeError(f"{self.name} has not been specialized yet: call it, or call "
+                                 ".specialize with example arguments.")
+        return self._latest
+
+    def save(self, path: str | Path) -> Path:
+        """Write the latest specialization as a module that runs without wengert."""
+        return write_module(self._last().source, Path(path))
+
+    def report(self) -> str:
+        """Sizes of the latest specialization, in words."""
+        graph = self._last().graph
+        lines = len(self._last().source.text.splitlines())
+        return (f"{self.name}: {len(graph.nodes)} nodes, {len(graph.guards)} guards, "
+                f"{lines} lines of source, {len(self.programs)} programs")
+
+    def __repr__(self) -> str:
+        return f"<wengert {self.request.kind} of {function_name(self.function)}>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As a decorator of a method: bound to the instance."""
+        if instance is None:
+            return self
+        return _bound(self, instance)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"function": self.function, "request": self.request, "options": self.options,
+                "name": self.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["function"], state["request"], state["options"])  # type: ignore[misc]
+
+
+def _bound(compiled: Compiled, instance: Any) -> Compiled:
+    """The compiled method of an instance; kept on the instance so that it is compiled once."""
+    key = f"_wengert_{id(compiled)}"
+    found = getattr(instance, "__dict__", {}).get(key)
+    if found is None:
+        function = functools.partial(compiled.function, instance)
+        functools.update_wrapper(function, compiled.function)
+        found = Compiled(function, compiled.request, compiled.options)
+        if hasattr(instance, "__dict__"):
+            instance.__dict__[key] = found
+    return found  # type: ignore[no-any-return]
+
+
+def _leaf_key(leaf: Any) -> Any:
+    if type(leaf) is float:
+        return float
+    if isinstance(leaf, np.ndarray):
+        return (leaf.shape, leaf.dtype) if leaf.dtype.kind in "biufc" else id(leaf)
+    if is_traceable(leaf):
+        return leaf if isinstance(leaf, ArrayType) else type(leaf)
+    try:
+        hash(leaf)
+    except TypeError:
+        return id(leaf)
+    return (type(leaf), leaf)
+
+
+def _unflatten_call(spec: Any, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    from_tree = unflatten(spec, leaves)
+    return from_tree[0], from_tree[1]
+
+
+def _check_operand(request: Request, graph: Graph, operand: Sequence[Any], n_own: int,
+                   function: Any) -> None:
+    wanted = graph.inputs[n_own:]
+    if len(operand) != len(wanted):
+        raise TangentError(
+            f"{request.kind} takes {len(wanted)} array(s) as its last argument, structured like "
+            f"{'the result' if request.kind == 'vjp' else 'argnums'}; {len(operand)} were given.",
+            where=definition(function))
+    for given, node in zip(operand, wanted, strict=True):
+        if not is_traceable(given):
+            raise TangentError(f"A tangent or cotangent is {given!r}, which is not a number or "
+                               "array.", where=definition(function))
+        type = leaf_type(given)
+        if type.shape != node.type.shape:
+            raise TangentError(
+                f"A tangent or cotangent has shape {type.shape}, its value has shape "
+                f"{node.type.shape}.", "Give it the shape of its value.", definition(function))
+        if type.dtype.kind == "c" and node.type.dtype.kind != "c":
+            raise TangentError("A complex tangent or cotangent was given for a real value.",
+                               "Pass its real part.", definition(function))
+
+
+def _warn_constant(staged: Staged, selection: Selection, function: Any) -> None:
+    """Warn of inputs that reach the result only through decisions."""
+    graph = staged.graph
+    if not graph.guards:
+        return
+    results = reachable(graph.outputs[:staged.n_outputs])
+    decisions = reachable([g.node for g in graph.guards])
+    for position in selection.inputs:
+        node = graph.inputs[position]
+        if node in decisions and node not in results:
+            name = node.origin.name if node.origin else f"argument {position}"
+            warnings.warn(
+                f"{graph.guards[0].origin}: the result depends on {name!r} only through "
+                "comparisons, so its derivative is zero everywhere. Smooth the decision, for "
+                "example with 1/(1 + exp(-x/tau)), if that is not what you mean.",
+                ConstantResultWarning, stacklevel=6)
+
+
+__all__ = ["Compiled", "Program"]

@@ -1,0 +1,30 @@
+"""Loading generated Python source, so that tracebacks and debuggers can show it."""
+
+import itertools
+import linecache
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from ..codegen.source import Source
+
+_COUNTER = itertools.count(1)
+
+
+def load(source: Source, other_branch: Callable[..., Any] | None = None
+         ) -> Callable[..., Any]:
+    """The module's function.
+
+    Args:
+        source: generated module.
+        other_branch: what to call when a guard does not hold.
+    """
+    filename = f"<wengert {source.name} {next(_COUNTER)}>"
+    linecache.cache[filename] = (len(source.text), None, source.text.splitlines(True), filename)
+    module = ModuleType(source.name)
+    module.__dict__.update(source.data)
+    exec(compile(source.text, filename, "exec"), module.__dict__)   # the text is our own
+    module.__dict__.update(source.captured)
+    if other_branch is not None:
+        module.__dict__["other_branch"] = other_branch
+    return module.__dict__[source.name]  # type: ignore[no-any-return]

@@ -1,0 +1,26 @@
+"""Saving generated modules, to run anywhere NumPy does."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..codegen.source import Source
+
+
+def write_module(source: Source, path: Path) -> Path:
+    """Write the module, and its large arrays beside it as ``.npz``; gives the module's path."""
+    path = path.with_suffix(".py") if path.suffix != ".py" else path
+    text = source.text
+    arrays = {**source.data}
+    if arrays:
+        np.savez(path.with_suffix(".npz"), **arrays)
+        lines = ["from pathlib import Path", "", "import numpy as np"]
+        loads = ['_data = np.load(Path(__file__).with_suffix(".npz"))',
+                 *[f'{name} = _data["{name}"]' for name in arrays]]
+        rest = text.split("\n")
+        imports = [line for line in rest if line.startswith(("import ", "from "))
+                   and line != "import numpy as np"]
+        body = [line for line in rest if not line.startswith(("import ", "from "))]
+        text = "\n".join([*lines, *imports, "", *loads, *body])
+    path.write_text(text, encoding="utf-8")
+    return path
