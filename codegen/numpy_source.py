@@ -70,8 +70,7 @@ class _Printer:
         if arg.op is CONSTANT and arg.type.shape == () and not arg.type.weak:
             if not _same_when_weak(user, position):
                 return Expression(f"np.{arg.type.dtype.name}({expression.text})")
-        elif arg in self.widened and user.type.dtype != arg.type.dtype and user.op is not \
-                arithmetic.convert:
+        elif arg in self.widened and _promotes(user, position):
             return Expression(f"float({expression.text})")
         return expression
 
@@ -350,6 +349,14 @@ def _weak_inputs(node: Node) -> list[Node]:
             found.append(n)
         stack.extend(n.args)
     return found
+
+
+def _promotes(node: Node, position: int) -> bool:
+    """Whether a plain number would change the result's dtype if it were NumPy's."""
+    types = [a.type for a in node.args]
+    types[position] = types[position].strong
+    new = infer(node.op, tuple(types), node.params)
+    return isinstance(new, ArrayType) and new.dtype != node.type.dtype
 
 
 def _same_when_weak(node: Node, position: int) -> bool:

@@ -95,6 +95,10 @@ class ConcreteValueError(WengertError, TypeError):
     """A decision needs the value of something of which only the type is known."""
 
 
+class RandomnessError(WengertError, RuntimeError):
+    """Random numbers are drawn inside a traced function."""
+
+
 class MutationError(WengertError, ValueError):
     """An assignment into an array that NumPy, or this trace, does not allow."""
 

@@ -20,6 +20,7 @@ from ..compiler.errors import (
 )
 from ..compiler.graph import Graph, reachable
 from ..compiler.passes.pipeline import PIPELINE, run
+from ..compiler.trace.captures import Captures, captured_by
 from ..compiler.trace.stage import (
     Staged,
     definition,
@@ -28,6 +29,7 @@ from ..compiler.trace.stage import (
     is_traceable,
     leaf_names,
     leaf_type,
+    no_trace,
     stage,
 )
 from ..compiler.trace.tracer import Tracer
@@ -117,6 +119,7 @@ class Compiled:
             f"{function_name(function)}_{request.kind}"
         self._signatures: dict[Any, Signature] = {}
         self._latest: Program | None = None
+        self._captures: Captures | None = None
         # Not the function's __dict__: it may be a Compiled, whose state is its own.
         functools.update_wrapper(self, function, updated=())
 
@@ -127,6 +130,8 @@ class Compiled:
         leaves, spec = flatten((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             return self._inline(args, kwargs)
+        if self._captures is not None and self._captures.changed():
+            self._forget()
         signature = self._signature(leaves, spec)
         inputs = [leaves[i] for i in signature.traced]
         if not signature.programs:
@@ -135,6 +140,12 @@ class Compiled:
         if type(result) is _Finished:
             return result.value
         return signature.programs[0].finish(result, inputs)
+
+    def _forget(self) -> None:
+        """A captured value has changed: what was compiled is no longer this function."""
+        with _TRACING:
+            self._signatures = {}
+            self._captures = None
 
     def _signature(self, leaves: list[Any], spec: Any) -> Signature:
         key = (spec, tuple(_leaf_key(leaf) for leaf in leaves))
@@ -147,7 +158,11 @@ class Compiled:
 
     def _add_program(self, signature: Signature, leaves: Sequence[Any]) -> Program:
         with _TRACING:
-            program = self._compile(leaves, signature.spec)
+            captures = captured_by(self.function)
+            program = self._compile(leaves, signature.spec, captures.arrays)
+            captures.check_generators()
+            if self._captures is None:
+                self._captures = captures
             position = len(signature.programs)
             program.raw.__globals__["other_branch"] = functools.partial(
                 self._other_branch, signature, position)
@@ -196,8 +211,8 @@ class Compiled:
                                "tangent, cotangent or vector.", where=definition(self.function))
         return args[:-1], flatten(args[-1])[0]
 
-    def _derive(self, args: tuple[Any, ...], kwargs: dict[str, Any], values: bool = True
-                ) -> tuple[Graph, Packing, Staged, list[Any]]:
+    def _derive(self, args: tuple[Any, ...], kwargs: dict[str, Any],
+                by_reference: Sequence[Any] = ()) -> tuple[Graph, Packing, Staged, list[Any]]:
         """Graph of the request, its packing, and the leaves of the function's own arguments."""
         own, operand = self._split(args, kwargs)
         leaves, spec = flatten((own, kwargs))
@@ -205,8 +220,9 @@ class Compiled:
         selection: Selection | None = None
         if self.request.kind != "compile":
             selection = select(self.function, own, kwargs, leaves, names, self.request.argnums)
-        staged = stage(self.function, leaves, spec, names, values)
-        graph, packing = build(self.request, staged, selection, self.name)
+        staged = stage(self.function, leaves, spec, names, by_reference=by_reference)
+        with no_trace():
+            graph, packing = build(self.request, staged, selection, self.name)
         if self.request.has_operand:
             _check_operand(self.request, graph, operand, len(staged.graph.inputs),
                            self.function)
@@ -214,9 +230,9 @@ class Compiled:
             _warn_constant(staged, selection, self.function)
         return graph, packing, staged, leaves
 
-    def _compile(self, leaves: Sequence[Any], spec: Any) -> Program:
-        from_spec = _unflatten_call(spec, leaves)
-        graph, packing, staged, _ = self._derive(*from_spec)
+    def _compile(self, leaves: Sequence[Any], spec: Any, by_reference: Sequence[Any]) -> Program:
+        args, kwargs = unflatten(spec, leaves)
+        graph, packing, staged, _ = self._derive(args, kwargs, by_reference)
         if staged.lifted:
             raise TangentError("A compiled function uses a traced value of an enclosing function "
                                "but none of its arguments is traced.",
@@ -326,11 +342,6 @@ def _leaf_key(leaf: Any) -> Any:
     except TypeError:
         return id(leaf)
     return (type(leaf), leaf)
-
-
-def _unflatten_call(spec: Any, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    from_tree = unflatten(spec, leaves)
-    return from_tree[0], from_tree[1]
 
 
 def _check_operand(request: Request, graph: Graph, operand: Sequence[Any], n_own: int,

@@ -1,8 +1,11 @@
 """Arithmetic: the operators of Python, remainders, rounding-free elementwise basics."""
 
+from typing import Any
+
 import numpy as np
 
-from .row import Infix, Linear, Op, elementwise, elementwise_type
+from ..arraytype import ArrayType
+from .row import Infix, Linear, Op, elementwise, sample
 
 
 def _power_by_base(x, y, out):  # type: ignore[no-untyped-def]
@@ -70,3 +73,15 @@ def match_dtype(ct, dtype):  # type: ignore[no-untyped-def]
 convert = Op("convert", _convert_call, _convert_type, Linear(_convert_transpose),
              params=("dtype",), python=_convert_python,
              batch=lambda args, batched, dtype: convert(args[0], dtype=dtype))
+
+
+def _as_float_type(x: Any) -> ArrayType:
+    if x.shape:
+        raise TypeError("only length-1 arrays can be converted to Python scalars")
+    return ArrayType((), np.dtype(float), weak=True)
+
+
+# A NumPy scalar as a plain Python float, which takes the dtype of the arrays it meets.
+as_float = Op("as_float", float, _as_float_type,
+              Linear(lambda ct, x: match_dtype(ct, x.dtype)), python="float", batch=lambda args, batched: args[0],
+              samples=(sample(()),))

@@ -32,7 +32,7 @@ def canonical_index(shape, index, count_mask):  # type: ignore[no-untyped-def]
             continue
         if isinstance(part, slice):
             template.append(_slice_part(part, shape[axis]))
-        elif isinstance(part, int):
+        elif type(part) is int:
             template.append(_integer_part(part, shape[axis], axis))
         elif part.dtype == bool:
             if tuple(part.shape) != tuple(shape[axis:axis + part.ndim]):
@@ -52,14 +52,14 @@ def canonical_index(shape, index, count_mask):  # type: ignore[no-untyped-def]
 def _as_index_part(part):  # type: ignore[no-untyped-def]
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
-    if isinstance(part, (bool, np.bool_)):
-        return np.asarray(part)
-    if isinstance(part, (int, np.integer)):
-        return int(part)
     if hasattr(part, "_record_"):
         if part.dtype.kind not in "iub":
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
         return part
+    if isinstance(part, (bool, np.bool_)):
+        return np.asarray(part)
+    if isinstance(part, (int, np.integer)):
+        return int(part)
     array = np.asarray(part)
     if array.size == 0 and not isinstance(part, np.ndarray):
         array = array.astype(np.intp)
@@ -77,7 +77,7 @@ def _stack_parts(part):  # type: ignore[no-untyped-def]
 def _axes_used(part):  # type: ignore[no-untyped-def]
     if part is None or part is Ellipsis:
         return 0
-    if not isinstance(part, (int, slice)) and part.dtype == bool:
+    if type(part) not in (int, slice) and part.dtype == bool:
         return part.ndim
     return 1
 
@@ -100,7 +100,7 @@ def _integer_part(part, length, axis):  # type: ignore[no-untyped-def]
 
 
 def _check_bounds(part, length, axis):  # type: ignore[no-untyped-def]
-    if isinstance(part, np.ndarray) and part.size and not (
+    if not hasattr(part, "_record_") and part.size and not (
             -length <= part.min() and part.max() < length):
         bad = part.max() if part.max() >= length else part.min()
         raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {length}")

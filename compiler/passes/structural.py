@@ -71,6 +71,12 @@ def convert(s: Any, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | N
     return x if x.type.dtype == np.dtype(dtype) and not x.type.weak else None
 
 
+def as_float(s: Any, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """float(x) of what is a float already, or where the difference cannot matter."""
+    (x,) = args
+    return x if x.type.weak or not s.narrow else None
+
+
 def elementwise(op: Op) -> Structural:
     """f(broadcast(x), y) = f(x, y) where y has the whole shape anyway."""
     def rewrite(s: Any, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
@@ -254,6 +260,7 @@ for _op in TABLE.values():
         STRUCTURAL[_op] = (unary_of_broadcast(_op),) if _n == 1 else (elementwise(_op),)
 for _op, _rewrite in ((layout.reshape, reshape), (layout.transpose, transpose),
                       (layout.broadcast_to, broadcast), (arithmetic.convert, convert),
+                      (arithmetic.as_float, as_float),
                       (comparison.where, where), (arithmetic.add, add), (arithmetic.sub, sub),
                       (arithmetic.scale, scale), (indexing.getitem, getitem),
                       (indexing.setitem, setitem), (reduction.sum, total),

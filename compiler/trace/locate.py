@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import Origin
 
-_PACKAGE = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).parents[2]        # as code objects spell it, links included
 _OWN = tuple(str(_PACKAGE / part) for part in ("compiler", "codegen", "runtime", "__init__.py"))
 _NUMPY = str(Path(np.__file__).parent)
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL")
@@ -51,6 +51,10 @@ def locate(frame: FrameType | None = None) -> Origin | None:
         if entry is None:
             entry = _TABLES[id(code)] = (code, _table(code))
         if entry[1] is not None:
-            return entry[1].get(frame.f_lasti)
+            # During a call of a Python function the frame stands at the call's last cache slot.
+            at = frame.f_lasti
+            while at >= 0 and at not in entry[1]:
+                at -= 2
+            return entry[1].get(at)
         frame = frame.f_back  # type: ignore[assignment]
     return None

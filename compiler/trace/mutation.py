@@ -5,6 +5,7 @@ tracer with a base: it reads itself anew when the base has changed, and writing 
 base. ``read``/``write`` of a :class:`View` are that pair of directions.
 """
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -201,7 +202,21 @@ def write_out(result: Any, out: Any, where: Any = True) -> Any:
 
 def canonical_index(x: "Tracer", index: Any) -> tuple[tuple[Any, ...], list[Any]]:
     """Index in canonical form, and its array parts; see ``ops/index_form.py``."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if any(hasattr(p, "builder") or isinstance(p, slice) for p in parts):
+        index = tuple(_plain_part(p) for p in parts)
     return canonical_form(x.shape, index, _mask_count(x))
+
+
+def _plain_part(part: Any) -> Any:
+    """Constants and slice bounds as plain values; a traced bound is a decision."""
+    if isinstance(part, slice):
+        return slice(*[v if v is None else operator.index(v)
+                       for v in (part.start, part.stop, part.step)])
+    if hasattr(part, "builder") and part.builder.is_constant(part.node):
+        value = part.builder.concrete(part.node)
+        return value if np.ndim(value) or np.asarray(value).dtype == bool else int(value)
+    return part
 
 
 def _mask_count(x: "Tracer") -> Callable[[Any], int]:

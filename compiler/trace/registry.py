@@ -9,14 +9,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
+CREATION: set[Any] = set()       # functions that make arrays from nothing traced
 
 
-def stands_for(*functions: Any, method: str | None = None) -> Callable[[F], F]:
+def stands_for(*functions: Any, method: str | None = None, creates: bool = False
+               ) -> Callable[[F], F]:
     """Register the decorated function as the meaning of NumPy functions on traced values.
 
     It is called with the original's arguments. With ``method`` it is also the ndarray method
-    of that name, the array being the first argument.
+    of that name, the array being the first argument. With ``creates`` it is called for every
+    such call of the traced function, since its result may be assigned into.
     """
+    if creates:
+        CREATION.update(functions)
     def register(function: F) -> F:
         for original in functions:
             FUNCTIONS[original] = function

@@ -2,7 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..arraytype import ArrayType, is_python_number, type_of
 from ..errors import NoOutputError, ObjectArrayError, Origin
 from ..graph import CURRENT, Graph, Node, inline
 from . import composites  # noqa: F401  (registers NumPy's functions)
+from .interception import intercept
 from .tracer import TraceBuilder, Tracer, stack_objects
 from .tree import flatten, paths, unflatten
 
@@ -120,7 +122,8 @@ def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names:
     outer = CURRENT.builder
     CURRENT.builder = builder
     try:
-        result = function(*args, **kwargs)
+        with intercept(function):
+            result = function(*args, **kwargs)
         out_leaves, out_spec = flatten(result)
         outputs = [_output_node(builder, leaf, function) for leaf in out_leaves]
         written = tuple(i for i, t in enumerate(inputs) if t.node is not first[i])
@@ -134,6 +137,17 @@ def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names:
     n_args = len(inputs)
     lifted = tuple(builder.sources[node] for node in builder.inputs[n_args:])
     return Staged(builder.graph([*outputs, *finals]), out_spec, len(outputs), written, lifted)
+
+
+@contextmanager
+def no_trace() -> Iterator[None]:
+    """Our own rules run outside of any trace of user code."""
+    outer = CURRENT.builder
+    CURRENT.builder = None
+    try:
+        yield
+    finally:
+        CURRENT.builder = outer
 
 
 def _output_node(builder: TraceBuilder, leaf: Any, function: Any) -> Node:

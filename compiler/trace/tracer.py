@@ -229,7 +229,19 @@ class Tracer:
 
     __slots__ = ("_base", "_node", "_seen", "_view", "boxed", "builder")
     __array_priority__ = 1000
-    __hash__ = None  # type: ignore[assignment]
+
+    def __hash__(self) -> int:
+        if self.builder.is_constant(self.node) and not self.shape:
+            return hash(self.builder.concrete(self.node))
+        raise TypeError("A traced value cannot be a key of a dictionary or set: its value differs "
+                        "from call to call.")
+
+    @property
+    def __class__(self) -> Any:
+        """What ``isinstance`` in user code sees: the type the plain function would see."""
+        if self.shape or self.boxed:
+            return np.ndarray
+        return _PYTHON_TYPES[self.dtype.kind] if self.type.weak else self.dtype.type
 
     def __init__(self, builder: TraceBuilder, node: Node, boxed: bool = False) -> None:
         self.builder = builder
@@ -318,21 +330,38 @@ class Tracer:
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         frame = sys._getframe(1)
-        function = FUNCTIONS.get(func)
-        if function is None:
-            raise unsupported(func, locate(frame))
         builder = deepest([*args, *kwargs.values()])
-        if builder is None:
+        function = FUNCTIONS.get(func)
+        if function is None and builder is not None:
+            return compute_constant(builder, func, args, kwargs, frame)
+        if function is None or builder is None:
             raise unsupported(func, locate(frame))
         return enter(function, builder, args, kwargs, frame)
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """For code that NumPy's protocols do not reach, such as ``A.dot(x)`` of a plain array.
+
+        An object array of the elements carries the derivative through such code one element at a
+        time; code that insists on plain numbers then fails in ``__float__``, with its reason.
+        """
         node = self.node
         if self.builder.is_constant(node):
-            return np.array(self.builder.concrete(node))
-        raise ConversionError(
-            "A traced value is converted to a plain array here; its derivative would be lost.",
-            "Use NumPy functions on the value itself.", locate(sys._getframe(1)))
+            return np.array(self.builder.concrete(node), dtype)
+        if dtype is not None and np.dtype(dtype) != object:
+            raise self._conversion("a plain array", "Use NumPy functions on the value itself.")
+        if self.size > ELEMENT_LIMIT:
+            raise self._conversion(
+                f"an array of {self.size} separate elements", "Use NumPy functions on the value "
+                "itself: A @ x or np.dot(A, x) instead of A.dot(x), for example.")
+        elements = np.empty(self.shape, dtype=object)
+        for index in np.ndindex(self.shape):
+            elements[index] = self[index] if index else Tracer(self.builder, node)
+        return elements
+
+    def _conversion(self, what: str, instead: str) -> ConversionError:
+        return ConversionError(
+            f"A traced value is converted to {what} here; its derivative would be lost.", instead,
+            locate(sys._getframe(2)))
 
     def __getattr__(self, name: str) -> Any:
         method = METHODS.get(name)
@@ -418,15 +447,11 @@ class Tracer:
         node = self.node
         if self.builder.is_constant(node) or self.dtype.kind in "iub":
             return float(self.builder.decide(node))
-        raise ConversionError(
-            "A traced value is converted to a plain float here; its derivative would be lost.",
-            "Drop the conversion: NumPy and math functions take the value as it is.",
-            locate(sys._getframe(1)))
+        raise self._conversion("a plain float", "Drop the conversion: NumPy and math functions "
+                               "take the value as it is.")
 
     def __complex__(self) -> complex:
-        raise ConversionError(
-            "A traced value is converted to a plain complex number; its derivative would be lost.",
-            "Write x + 0j instead of complex(x).", locate(sys._getframe(1)))
+        raise self._conversion("a plain complex number", "Write x + 0j instead of complex(x).")
 
     # -- operators -------------------------------------------------------------------------
 
@@ -479,6 +504,24 @@ class Tracer:
         return int(comparison.ceil(self))
 
 
+ELEMENT_LIMIT = 4096      # elements that are traced one by one rather than refused
+
+
+def compute_constant(builder: TraceBuilder, function: Any, args: Any, kwargs: Any, frame: Any
+                     ) -> Any:
+    """A function without a row, on constants only: compute it, there is nothing to lose."""
+    def plain(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(plain, value))
+        if not isinstance(value, Tracer):
+            return value
+        if not builder.is_constant(value.node):
+            raise unsupported(function, locate(frame))
+        return np.array(builder.concrete(value.node))[()]
+    return function(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
+
+
+_PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 _NUMBERS = (int, float, complex, np.generic, np.ndarray, list, tuple)
 
 

@@ -41,7 +41,7 @@ def refuse(node: Node) -> NotDifferentiableError:
 
 def product(t: Any, partial: Any) -> Any:
     """Tangent or cotangent times a partial derivative."""
-    if isinstance(partial, (int, float)) and not isinstance(partial, bool):
+    if type(partial) in (int, float):
         if partial == 1:
             return t
         if partial == -1:

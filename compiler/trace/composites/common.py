@@ -1,15 +1,14 @@
 """Helpers of the composite functions: axes, operands, unsupported options."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...errors import UnsupportedArgumentError
-from ...graph import CURRENT
 from ..locate import locate
 from ..registry import FUNCTIONS
 from ..tracer import Tracer
+from .creation import shape_of as shape_of
 
 
 def as_array(x: Any) -> Any:
@@ -38,13 +37,6 @@ def one_axis(axis: Any, ndim: int) -> int:
     return axis % ndim
 
 
-def shape_of(shape: Any) -> tuple[int, ...]:
-    """Shape argument as a tuple of ints."""
-    if isinstance(shape, (int, np.integer)) or not isinstance(shape, (Sequence, np.ndarray)):
-        return (int(shape),)
-    return tuple(int(n) for n in shape)
-
-
 def refuse(function: str, **options: Any) -> None:
     """Raise for options that were set although they are not supported.
 
@@ -56,8 +48,3 @@ def refuse(function: str, **options: Any) -> None:
                 f"np.{function} with {name}= is not supported on traced values.",
                 "Leave the option out.", locate())
 
-
-def current_builder() -> Any:
-    """The trace that is going on in this thread."""
-    assert CURRENT.builder is not None
-    return CURRENT.builder

@@ -1,14 +1,29 @@
 """Making and converting arrays: array, asarray, zeros_like, full_like, copy, astype."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...errors import UnsupportedArgumentError
+from ...graph import CURRENT
 from ...ops import arithmetic, layout
 from .. import mutation
+from ..locate import locate
 from ..registry import stands_for
 from ..tracer import Tracer, contains_tracer, deepest
-from .common import shape_of
+
+
+def shape_of(shape: Any) -> tuple[int, ...]:
+    """Shape argument as a tuple of ints."""
+    if isinstance(shape, (int, np.integer)) or not isinstance(shape, (Sequence, np.ndarray)):
+        return (int(shape),)
+    return tuple(int(n) for n in shape)
+
+
+def current_builder() -> Any:
+    """The trace that is going on in this thread."""
+    return CURRENT.builder
 
 
 def _nested(value: Any) -> Any:
@@ -37,13 +52,113 @@ def cast(x: Any, dtype: Any) -> Any:
     return arithmetic.convert(x, dtype=np.dtype(dtype).name)
 
 
-@stands_for(np.array)
+def _constant(value: Any) -> Any:
+    """A plain array of numbers as a traced constant, which may be assigned into."""
+    builder = current_builder()
+    if builder is None or not isinstance(value, np.ndarray) or value.dtype.kind not in "biufc":
+        return value
+    return Tracer(builder, builder.lift(value), boxed=True)
+
+
+def _full(value: Any, shape: Any, dtype: Any) -> Any:
+    """``broadcast_to`` of a number: stays code, however large."""
+    builder = current_builder()
+    shape = shape_of(shape)
+    node = builder.constant(np.dtype(dtype).type(value))
+    if shape:
+        node = builder.emit(layout.broadcast_to, (node,), (shape,))
+    return Tracer(builder, node, boxed=True)
+
+
+@stands_for(np.zeros, creates=True)
+def zeros(shape: Any, dtype: Any = float, order: str = "C", **_: Any) -> Any:
+    """Zeros."""
+    return _full(0, shape, float if dtype is None else dtype)
+
+
+@stands_for(np.empty, creates=True)
+def empty(shape: Any, dtype: Any = float, order: str = "C", **_: Any) -> Any:
+    """Zeros, since the contents are undefined anyway."""
+    return _full(0, shape, float if dtype is None else dtype)
+
+
+@stands_for(np.ones, creates=True)
+def ones(shape: Any, dtype: Any = None, order: str = "C", **_: Any) -> Any:
+    """Ones."""
+    return _full(1, shape, float if dtype is None else dtype)
+
+
+@stands_for(np.full, creates=True)
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **_: Any) -> Any:
+    """An array filled with a value."""
+    value = asarray(fill_value)
+    if not isinstance(value, Tracer):
+        dtype = value.dtype if dtype is None else dtype
+        if value.ndim == 0:
+            return _full(value, shape, dtype)
+        return _constant(np.full(shape, value, dtype))
+    value = cast(value, value.dtype if dtype is None else dtype)
+    return fresh(layout.broadcast(value, shape_of(shape)))
+
+
+@stands_for(np.eye, creates=True)
+def eye(*args: Any, **kwargs: Any) -> Any:
+    """Ones on a diagonal."""
+    return _constant(np.eye(*args, **kwargs))
+
+
+@stands_for(np.identity, creates=True)
+def identity(n: int, dtype: Any = None, **_: Any) -> Any:
+    """Ones on the main diagonal."""
+    return _constant(np.identity(n, dtype))
+
+
+@stands_for(np.arange, creates=True)
+def arange(*args: Any, **kwargs: Any) -> Any:
+    """Evenly spaced numbers; their count is a decision where bounds are traced."""
+    if not any(isinstance(a, Tracer) for a in (*args, *kwargs.values())):
+        value = np.arange(*args, **kwargs)
+        return value if value.dtype.kind in "iu" else _constant(value)
+    start, stop, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}[len(args)]
+    count = max(0, int(np.ceil((stop - start) / step)))
+    return start + np.arange(count) * step
+
+
+@stands_for(np.linspace, creates=True)
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
+             dtype: Any = None, axis: int = 0, **_: Any) -> Any:
+    """Evenly spaced numbers over an interval."""
+    if not contains_tracer((start, stop)):
+        out = np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
+        return (_constant(out[0]), out[1]) if retstep else _constant(out)
+    start, stop = asarray(start) * 1.0, asarray(stop) * 1.0
+    num = int(num)
+    intervals = num - 1 if endpoint else num
+    weights = np.arange(num) / max(intervals, 1)
+    delta = stop - start
+    weights = np.reshape(weights, (-1,) + (1,) * np.ndim(delta))
+    out = start + weights * delta
+    if axis:
+        out = np.moveaxis(out, 0, axis)
+    out = cast(out, dtype)
+    return (out, delta / intervals) if retstep else out
+
+
+@stands_for(np.logspace, np.geomspace)
+def spaced_by_factor(*args: Any, **kwargs: Any) -> Any:
+    """Numbers spaced evenly on a logarithmic scale, between traced bounds."""
+    raise UnsupportedArgumentError(
+        "np.logspace and np.geomspace with traced bounds are not supported.",
+        "Write 10 ** np.linspace(a, b, n).", locate())
+
+
+@stands_for(np.array, creates=True)
 def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K",
           subok: bool = False, ndmin: int = 0, like: Any = None) -> Any:
     """An array of its own from numbers, sequences and traced values."""
     value = _nested(object)
     if not isinstance(value, Tracer):
-        return np.array(value, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        return _constant(np.array(value, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin))
     if dtype is None and value.type.weak:
         dtype = value.dtype
     value = cast(value, dtype)

@@ -1,0 +1,150 @@
+"""What NumPy's protocols do not reach is intercepted while a trace is going on.
+
+``np.array([x, y])``, ``np.zeros(3)``, ``math.log(x)`` and SciPy functions that are not ufuncs
+never ask their operands. For the time of a trace they are exchanged, by identity, in the
+dictionaries of all loaded modules but NumPy's and SciPy's inner ones, so that every way of
+binding the name is reached: ``np.zeros``, ``from numpy import zeros``, ``from math import log as
+ln``, in helpers, methods and installed packages. The stand-ins call the original whenever no
+traced value is involved and in every other thread, and all is put back even after errors.
+"""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..graph import CURRENT
+from . import python_math
+from .registry import CREATION, FUNCTIONS
+from .tracer import TraceBuilder, contains_tracer, enter
+
+# Modules of NumPy and SciPy whose public names users call.
+_PUBLIC = frozenset(("numpy", "numpy.linalg", "numpy.fft", "numpy.random", "scipy.special",
+                     "scipy.linalg", "scipy.fft", "scipy.integrate", "scipy.signal",
+                     "scipy.interpolate", "scipy.optimize", "math"))
+_OWN = __name__.partition(".compiler.")[0]
+
+_LOCK = threading.RLock()
+_depth = 0
+_undo: list[tuple[dict[str, Any], str, Any]] = []
+_sites: dict[str, tuple[int, int, list[tuple[str, Any]]]] = {}
+_replacements: dict[int, tuple[Any, Any]] = {}      # id of the original: (original, stand-in)
+
+
+def _called_by_user(frame: Any) -> bool:
+    """Whether user code makes this call, rather than one of our rules or NumPy itself."""
+    builder = CURRENT.builder
+    if builder is None or builder.origin is not None:
+        return False
+    caller = frame.f_globals.get("__name__", "")
+    return not caller.startswith(("numpy.", f"{_OWN}.compiler."))
+
+
+def _traced_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    for value in args:
+        if contains_tracer(value):
+            return True
+    return bool(kwargs) and any(contains_tracer(v) for v in kwargs.values())
+
+
+def _stand_in(original: Any, ours: Callable[..., Any], creates: bool) -> Callable[..., Any]:
+    """Our function where a traced value is involved (or made), else the original."""
+    def stand_in(*args: Any, **kwargs: Any) -> Any:
+        builder = CURRENT.builder
+        if builder is None or not (_traced_arguments(args, kwargs)
+                                   or (creates and _called_by_user(sys._getframe(1)))):
+            return original(*args, **kwargs)
+        assert isinstance(builder, TraceBuilder)
+        return enter(ours, builder, args, kwargs, sys._getframe(1))
+    stand_in.__name__ = getattr(original, "__name__", "stand_in")
+    stand_in.__doc__ = getattr(original, "__doc__", None)
+    stand_in.__wrapped__ = original  # type: ignore[attr-defined]
+    return stand_in
+
+
+def _prepare() -> None:
+    """Make the stand-ins, once, when all of our functions have been registered."""
+    pairs: list[tuple[Any, Callable[..., Any], bool]] = []
+    for original, ours in FUNCTIONS.items():
+        if callable(original) and not isinstance(original, (np.ufunc, type)):
+            pairs.append((original, ours, original in CREATION))
+    pairs += [(original, ours, False) for original, ours in python_math.FUNCTIONS.items()]
+    for original, ours, creates in pairs:
+        if id(original) not in _replacements:
+            _replacements[id(original)] = (original, _stand_in(original, ours, creates))
+
+
+def _scan(name: str, names: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Names in a module's dictionary that are bound to intercepted functions (cached)."""
+    known = _sites.get(name)
+    if known is not None and known[0] == id(names) and known[1] == len(names):
+        return known[2]
+    found = []
+    for key, value in list(names.items()):
+        entry = _replacements.get(id(value))
+        if entry is not None and entry[0] is value:
+            found.append((key, entry[1]))
+    _sites[name] = (id(names), len(names), found)
+    return found
+
+
+def _is_inner(name: str) -> bool:
+    root = name.partition(".")[0]
+    if name in _PUBLIC or name.startswith("scipy.stats."):
+        return False
+    return root in ("numpy", "scipy", "sympy", "optree", "jinja2", "importlib") or \
+        name == _OWN or name.startswith((f"{_OWN}.compiler", f"{_OWN}.runtime", f"{_OWN}.codegen"))
+
+
+def _swap(names: dict[str, Any], found: list[tuple[str, Any]]) -> None:
+    for key, stand_in in found:
+        current = names.get(key)
+        entry = _replacements.get(id(current))
+        if entry is not None and entry[1] is stand_in:
+            _undo.append((names, key, current))
+            names[key] = stand_in
+
+
+@contextmanager
+def intercept(function: Any = None) -> Iterator[None]:
+    """Exchange the functions while the context lasts (nesting allowed)."""
+    global _depth
+    with _LOCK:
+        try:
+            _depth += 1
+            if _depth == 1:
+                if not _replacements:
+                    _prepare()
+                for name, module in list(sys.modules.items()):
+                    names = getattr(module, "__dict__", None)
+                    if isinstance(names, dict) and not _is_inner(name):
+                        _swap(names, _scan(name, names))
+            for names in _own_namespaces(function):
+                _swap(names, [(k, _replacements[id(v)][1]) for k, v in list(names.items())
+                              if id(v) in _replacements and _replacements[id(v)][0] is v])
+            yield
+        finally:
+            _depth -= 1
+            if _depth == 0:
+                while _undo:
+                    names, key, original = _undo.pop()
+                    names[key] = original
+
+
+def _own_namespaces(function: Any) -> list[dict[str, Any]]:
+    """Globals of a function that belongs to no module (made by ``exec``, say)."""
+    while hasattr(function, "func"):
+        function = function.func
+    function = getattr(function, "__func__", function)
+    if isinstance(function, FunctionType):
+        names = function.__globals__
+        module = sys.modules.get(names.get("__name__", ""))
+        if module is None or module.__dict__ is not names:
+            return [names]
+    return []
+
+
