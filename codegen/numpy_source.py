@@ -1,6 +1,7 @@
 """From a graph to NumPy source: one statement a meaningful node, the user's names and lines."""
 
 import linecache
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,13 +11,15 @@ from ..compiler.arraytype import ArrayType
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node, infer
 from ..compiler.ops import arithmetic, comparison, indexing, layout
 from ..compiler.ops.index_form import index_text
-from .expression import ATOM, Expression, infix, number, prefix
+from .expression import ATOM, COMPARISON, Expression, infix, number, prefix
 from .names import Names, identifier
 from .source import Source
 from .template import render
 
 WIDTH = 88               # longest expression that is written in one line
 SMALL = 64               # elements; larger constants are stored beside the source
+
+SCIPY_MODULES = ("fft", "integrate", "interpolate", "linalg", "special")
 
 _RAISING = (arithmetic.div, arithmetic.power, arithmetic.mod, arithmetic.fmod,
             comparison.floor_divide)
@@ -41,6 +44,8 @@ class _Printer:
         self.inlined: set[Node] = set()
         self.lasts: dict[Node, int] = {}
         self.guards: dict[Node, list[Guard]] = {}
+        self.pending: list[tuple[Expression, bool]] = []
+        self.pending_from: Node | None = None
         for guard in graph.guards:
             self.guards.setdefault(guard.node, []).append(guard)
 
@@ -145,6 +150,7 @@ class _Printer:
 
     def assign(self, node: Node, expression: Expression) -> None:
         """``name = expression``."""
+        self.flush()
         name = self.name(node)
         self.comment(node)
         self.lines.append(f"{name} = {expression.text}")
@@ -154,6 +160,7 @@ class _Printer:
 
     def store(self, node: Node, position: int) -> None:
         """``setitem`` and ``scatter_add`` as statements on an array of our own."""
+        self.flush()
         base, value = node.args[0], self.operand(node, 1)
         if base in self.owner and self.lasts.get(base, position) <= position:
             name = self.owner[base]
@@ -182,19 +189,28 @@ class _Printer:
         self.owner[node] = name
 
     def check(self, node: Node) -> None:
-        """The guards on a value, as soon as it is known."""
+        """Note the guards on a value; they are printed before the next statement."""
         for guard in self.guards.get(node, ()):
             condition = self.expressions[node]
             if guard.expected is True:
-                test = f"not {condition.text}"
+                self.pending.append((condition, True))
             elif guard.expected is False:
-                test = condition.text
+                self.pending.append((condition, False))
             else:
-                test = infix("!=", 1.0, condition, number(guard.expected)).text
-            self.comment(node)
-            inputs = ", ".join(self.expressions[n].text for n in self.graph.inputs)
-            self.lines.append(f"if {test}:")
-            self.lines.append(f"    return other_branch({inputs})")
+                self.pending.append((infix("==", COMPARISON, condition, number(guard.expected)),
+                                     True))
+            self.pending_from = node
+
+    def flush(self) -> None:
+        """Print the noted guards: hand over unless all of them hold."""
+        if not self.pending:
+            return
+        pending, self.pending = self.pending, []
+        assert self.pending_from is not None
+        self.comment(self.pending_from)
+        self.lines.append(f"if {_any_fails(pending)}:")
+        inputs = ", ".join(self.expressions[n].text for n in self.graph.inputs)
+        self.lines.append(f"    return other_branch({inputs})")
 
     def run(self) -> Source:
         """Print all nodes."""
@@ -285,6 +301,7 @@ class _Printer:
             expression.text[:-2].isidentifier() and node not in self.guards
 
     def _return(self) -> None:
+        self.flush()
         results = [self._result(n) for n in self.graph.outputs]
         text = ", ".join(results)
         if len(text) > WIDTH - 8:
@@ -310,17 +327,29 @@ class _Printer:
     def _module(self, function: str, parameters: list[str]) -> Source:
         body = "\n".join(self.lines)
         everything = body + "\n".join(self.constants)
-        imports = ["import numpy as np"] if "np." in everything else []
-        if "special." in everything:
-            imports.append("from scipy import special")
-        if "linalg." in everything.replace("np.linalg.", ""):
-            imports.append("from scipy import linalg")
+        imports = ["import numpy as np"] if re.search(r"\bnp\.", everything) else []
+        imports += [f"from scipy import {name}" for name in SCIPY_MODULES
+                    if re.search(rf"(?<![\w.]){name}\.", everything)]
         lines = [part for line in self.lines for part in line.split("\n")]
         text = render("module.py.j2", imports=imports, constants=self.constants, name=function,
                       parameters=", ".join(parameters), body=lines, describe="",
                       calls_other_branch=bool(self.graph.guards))
         return Source(function, text.lstrip("\n"), tuple(parameters), self.data, self.captured,
                       bool(self.graph.guards))
+
+
+def _any_fails(conditions: Sequence[tuple[Expression, bool]]) -> str:
+    """The test that some condition does not have its expected truth value."""
+    if len(conditions) == 1:
+        (condition, expected), = conditions
+        return f"not {condition.within(COMPARISON)}" if expected else condition.text
+    parts = [c.within(COMPARISON) if expected else f"not {c.within(COMPARISON)}"
+             for c, expected in conditions]
+    joined = " and ".join(parts)
+    if len(joined) <= WIDTH - 8:
+        return f"not ({joined})"
+    lines = "\n        and ".join(parts)
+    return f"not ({lines})"
 
 
 def _owns(node: Node) -> bool:

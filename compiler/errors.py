@@ -5,7 +5,18 @@ The classes also derive from the built-in exception NumPy or Python would have r
 so that ``except TypeError`` in user code keeps its meaning.
 """
 
+import threading
 from typing import NamedTuple
+
+
+class _Losses(threading.local):
+    """Errors of this thread that mean a lost derivative, whether or not they were caught."""
+
+    def __init__(self) -> None:
+        self.errors: list[WengertError] = []
+
+
+LOSSES = _Losses()
 
 
 class Origin(NamedTuple):
@@ -59,15 +70,27 @@ class NoOutputError(WengertError, TypeError):
     """The function returned None, or something that is not made of numbers."""
 
 
-class UnsupportedFunctionError(WengertError, TypeError):
+class LossError(WengertError):
+    """The derivative would be lost here.
+
+    Such errors are raised again when the traced function returns, since a bare ``except`` in user
+    code would otherwise turn them into a silently wrong answer.
+    """
+
+    def __init__(self, what: str, instead: str = "", where: Origin | None = None) -> None:
+        super().__init__(what, instead, where)
+        LOSSES.errors.append(self)
+
+
+class UnsupportedFunctionError(LossError, TypeError):
     """A NumPy or SciPy function without an operator in the table."""
 
 
-class UnsupportedArgumentError(WengertError, TypeError):
+class UnsupportedArgumentError(LossError, TypeError):
     """A supported function was called with an argument or option that is not supported."""
 
 
-class ObjectArrayError(WengertError, TypeError):
+class ObjectArrayError(LossError, TypeError):
     """An array whose elements are not numbers."""
 
 
@@ -83,15 +106,19 @@ class NotDifferentiableError(WengertError, TypeError):
     """A derivative was asked for through an operation that has none."""
 
 
-class ConversionError(WengertError, TypeError):
+class EqualityBranchError(NotDifferentiableError):
+    """A branch is taken because a differentiated value equals a number exactly."""
+
+
+class ConversionError(LossError, TypeError):
     """A traced value would have become a plain number, losing its derivative."""
 
 
-class LeakedTracerError(WengertError, RuntimeError):
+class LeakedTracerError(LossError, RuntimeError):
     """A traced value was used after the trace it belongs to had ended."""
 
 
-class ConcreteValueError(WengertError, TypeError):
+class ConcreteValueError(LossError, TypeError):
     """A decision needs the value of something of which only the type is known."""
 
 
@@ -99,7 +126,7 @@ class RandomnessError(WengertError, RuntimeError):
     """Random numbers are drawn inside a traced function."""
 
 
-class MutationError(WengertError, ValueError):
+class MutationError(LossError, ValueError):
     """An assignment into an array that NumPy, or this trace, does not allow."""
 
 

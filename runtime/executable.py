@@ -15,6 +15,7 @@ from ..codegen.source import Source
 from ..compiler.arraytype import ArrayType
 from ..compiler.errors import (
     ConstantResultWarning,
+    EqualityBranchError,
     SpecializationWarning,
     TangentError,
 )
@@ -34,6 +35,7 @@ from ..compiler.trace.stage import (
 )
 from ..compiler.trace.tracer import Tracer
 from ..compiler.trace.tree import flatten, unflatten
+from ..compiler.transforms.vjp import vary
 from .compile import Packing, Request, Selection, build, select
 from .load_python import load
 from .options import Options
@@ -227,6 +229,7 @@ class Compiled:
             _check_operand(self.request, graph, operand, len(staged.graph.inputs),
                            self.function)
         if selection is not None:
+            _refuse_equality(staged, selection, self.function)
             _warn_constant(staged, selection, self.function)
         return graph, packing, staged, leaves
 
@@ -364,6 +367,23 @@ def _check_operand(request: Request, graph: Graph, operand: Sequence[Any], n_own
         if type.dtype.kind == "c" and node.type.dtype.kind != "c":
             raise TangentError("A complex tangent or cotangent was given for a real value.",
                                "Pass its real part.", definition(function))
+
+
+def _refuse_equality(staged: Staged, selection: Selection, function: Any) -> None:
+    """A branch that holds at a single point says nothing about the slope there."""
+    graph = staged.graph
+    if not graph.guards:
+        return
+    varied = vary(graph, selection.inputs)
+    for guard in graph.guards:
+        sides = guard.node.args
+        if (guard.node.op.name, guard.expected) in (("equal", True), ("not_equal", False)) and \
+                (sides[0] in varied) != (sides[1] in varied):
+            raise EqualityBranchError(
+                "This branch (if) is taken because a value equals a number exactly; the "
+                "derivative at such a point is not that of the branch.",
+                "Use the limit's formula, np.where with an interval, or evaluate beside the "
+                "point.", guard.origin or definition(function))
 
 
 def _warn_constant(staged: Staged, selection: Selection, function: Any) -> None:

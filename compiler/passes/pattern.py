@@ -108,8 +108,8 @@ def match(expr: ast.expr, node: Node, bound: Bindings) -> bool:
     literal = _literal(expr)
     if literal is not None:
         value = constant_number(node)
-        return value is not None and np.isreal(value) and float(value) == literal and \
-            np.signbit(value) == np.signbit(literal)
+        return value is not None and not np.iscomplexobj(value) and float(value) == literal and \
+            bool(np.signbit(float(value)) == np.signbit(literal))
     if isinstance(expr, ast.Name):
         if expr.id in _CONSTANTS and constant_number(node) is None:
             return False

@@ -75,7 +75,9 @@ def _prepare() -> None:
     pairs += [(original, ours, False) for original, ours in python_math.FUNCTIONS.items()]
     for original, ours, creates in pairs:
         if id(original) not in _replacements:
-            _replacements[id(original)] = (original, _stand_in(original, ours, creates))
+            stand_in = _stand_in(original, ours, creates)
+            _replacements[id(original)] = (original, stand_in)
+            FUNCTIONS[stand_in] = ours       # our own code looks functions up while swapped
 
 
 def _scan(name: str, names: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -148,8 +148,8 @@ def _frexp(x: Any, /) -> tuple[Any, int]:
 
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    math.sin: _unary(np.sin, np.isfinite), math.cos: _unary(np.cos, np.isfinite),
-    math.tan: _unary(np.tan, np.isfinite),
+    # Of infinity these raise in Python; NaN, which NumPy gives, is as plain.
+    math.sin: _unary(np.sin), math.cos: _unary(np.cos), math.tan: _unary(np.tan),
     math.asin: _unary(np.arcsin, lambda x: np.abs(x) <= 1),
     math.acos: _unary(np.arccos, lambda x: np.abs(x) <= 1),
     math.atan: _unary(np.arctan),

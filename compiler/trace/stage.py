@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arraytype import ArrayType, is_python_number, type_of
-from ..errors import NoOutputError, ObjectArrayError, Origin
+from ..errors import LOSSES, NoOutputError, ObjectArrayError, Origin
 from ..graph import CURRENT, Graph, Node, inline
 from . import composites  # noqa: F401  (registers NumPy's functions)
 from .interception import intercept
@@ -121,9 +121,12 @@ def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names:
     first = [t.node for t in inputs]
     outer = CURRENT.builder
     CURRENT.builder = builder
+    n_losses = len(LOSSES.errors)
     try:
         with intercept(function):
             result = function(*args, **kwargs)
+        if len(LOSSES.errors) > n_losses:         # caught by the function's own except
+            raise LOSSES.errors[n_losses]
         out_leaves, out_spec = flatten(result)
         outputs = [_output_node(builder, leaf, function) for leaf in out_leaves]
         written = tuple(i for i, t in enumerate(inputs) if t.node is not first[i])
@@ -131,6 +134,7 @@ def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names:
     finally:
         CURRENT.builder = outer
         builder.closed = True
+        del LOSSES.errors[n_losses:]
     if not outputs:
         raise NoOutputError(f"The function {builder.name} returned {result!r}.",
                             "Return the value to differentiate.", definition(function))

@@ -62,7 +62,7 @@ def _batched_node(builder: TraceBuilder, node: Node, args: list[Tracer],
     if node.op.batch is not None:
         out = node.op.batch(tuple(args), flags, **node.settings)
     else:
-        out = node.op(*_align(args, flags, node.type.ndim))
+        out = node.op(*_align(args, flags, node.type.ndim), **node.settings)
     want = (size, *node.type.shape)
     assert out.shape == want, (node.op.name, out.shape, want)
     return out.node  # type: ignore[no-any-return]

@@ -65,12 +65,24 @@ def _columns(builder: TraceBuilder, graph: Graph, args: list[Node], i: int,
     pushed = jvp(graph, [i])
     pushed = select_outputs(pushed, [len(graph.outputs) + o for o in outputs])
     type = graph.inputs[i].type
+    columns = _pushed(builder, graph, pushed, args, type, 1.0, outputs)
+    if type.dtype.kind == "c":
+        # A complex direction has two real ones: ∂/∂x − i·∂/∂y, as reverse mode gives it.
+        imaginary = _pushed(builder, graph, pushed, args, type, 1j, outputs)
+        columns = [c - 1j * d if graph.outputs[o].type.dtype.kind != "c" else c
+                   for c, d, o in zip(columns, imaginary, outputs, strict=True)]
+    return columns
+
+
+def _pushed(builder: TraceBuilder, graph: Graph, pushed: Graph, args: list[Node], type: Any,
+            unit: complex, outputs: Sequence[int]) -> list[Any]:
+    """Tangents of the outputs along all unit directions of one input, as Jacobian columns."""
     if type.shape == ():
-        seed = builder.constant(type.dtype.type(1))
+        seed = builder.constant(type.dtype.type(unit))
         return [Tracer(builder, n) for n in inline(builder, pushed, [*args, seed])]
-    n = type.size
-    many, has_axis = batch(pushed, n, [False] * len(args) + [True])
-    found = inline(builder, many, [*args, builder.constant(_basis(type))])
+    basis = _basis(type) if unit == 1 else (_basis(type) * unit).astype(type.dtype)
+    many, has_axis = batch(pushed, type.size, [False] * len(args) + [True])
+    found = inline(builder, many, [*args, builder.constant(basis)])
     out = []
     for node, is_batched, o in zip(found, has_axis, outputs, strict=True):
         shape = graph.outputs[o].type.shape

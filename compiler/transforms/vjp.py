@@ -12,7 +12,7 @@ from .jvp import fit_tangent, is_differentiable, zeros
 from .transpose import Cotangents, accumulate, sweep
 
 
-def _varied(graph: Graph, wrt: Sequence[int]) -> set[Node]:
+def vary(graph: Graph, wrt: Sequence[int]) -> set[Node]:
     """Nodes that depend differentiably on the chosen inputs."""
     varied = {graph.inputs[i] for i in wrt}
     for node in graph.nodes:
@@ -55,7 +55,7 @@ def vjp(graph: Graph, wrt: Sequence[int], seeded: Sequence[int] | None = None,
         seed = _unit_seed(builder, node.type) if unit else _seed_input(builder, node, position)
         if node.type.differentiable:
             accumulate(builder, cts, node, seed)
-    sweep(builder, graph.nodes, _varied(graph, wrt), cts, new)
+    sweep(builder, graph.nodes, vary(graph, wrt), cts, new)
     found = []
     for position in wrt:
         node = graph.inputs[position]

@@ -11,7 +11,7 @@ from ..locate import locate
 from ..registry import FUNCTIONS, stands_for
 from ..tracer import Tracer
 from .common import as_array, one_axis
-from .creation import fresh
+from .creation import cast, fresh
 from .layout import ravel
 
 
@@ -136,15 +136,27 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     mutation.setitem(ravel(a), ind, v[np.arange(ind.size) % v.size])
 
 
-@stands_for(np.putmask, np.place)
+@stands_for(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    """Set elements where a mask holds."""
+    """Set elements where a mask holds, to the values at the same places."""
     _writable(a)
     values = as_array(values)
-    if values.size == 1:
-        mutation.setitem(a, mask, np.reshape(values, ()))
+    new = np.reshape(values, ()) if values.size == 1 else np.resize(values, a.shape)
+    mutation.assign(a, cast(np.where(mask, new, a), a.dtype).node)
+
+
+@stands_for(np.place)
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """Set the elements where a mask holds to the values, one after the other."""
+    _writable(arr)
+    vals = ravel(as_array(vals))
+    mask = as_array(mask)
+    mask = mask if mask.dtype == bool else mask != 0
+    if vals.size == 1:
+        putmask(arr, mask, vals)
     else:
-        mutation.assign(a, np.where(mask, np.resize(values, a.shape), a).node)
+        count = int(np.count_nonzero(mask))
+        mutation.setitem(ravel(arr), ravel(mask), vals[np.arange(count) % vals.size])
 
 
 def _at(combine: Any) -> Any:
