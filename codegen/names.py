@@ -40,6 +40,6 @@ class Names:
         while name in self._taken:
             n = self._next.get(base, 0) + 1
             self._next[base] = n
-            name = f"{base}_{n}" if not base[-1].isdigit() else f"{base}_{n}"
+            name = f"{base}_{n}"
         self._taken.add(name)
         return name

@@ -89,7 +89,7 @@ class _Printer:
             filled = self._filled(node, args[0])
             if filled is not None:
                 return filled
-        if op.infix is not None and _may_use_operator(node):
+        if op.infix is not None:
             if len(args) == 1:
                 return prefix(op.infix.symbol, args[0])
             return infix(op.infix.symbol, op.infix.precedence, *args)
@@ -158,6 +158,17 @@ class _Printer:
         if node.op.fresh or node.op is layout.broadcast_to:
             self.owner[node] = name
 
+    def unpack(self, node: Node) -> None:
+        """``w, v = np.linalg.eigh(a)``: a name for each result that is used."""
+        self.flush()
+        picks = {n.params[0]: n for n in self.graph.nodes if n.op is PICK and n.args[0] is node}
+        names = [self.name(picks[i]) if i in picks else "_" for i in range(len(node.type))]
+        self.comment(node)
+        self.lines.append(f"{', '.join(names)} = {self.express(node).text}")
+        for i, pick in picks.items():
+            self.expressions[pick] = Expression(names[i])
+            self.owner[pick] = names[i]
+
     def store(self, node: Node, position: int) -> None:
         """``setitem`` and ``scatter_add`` as statements on an array of our own."""
         self.flush()
@@ -176,7 +187,8 @@ class _Printer:
         arrays = [self.expressions[a].text for a in node.args[2:]]
         index = index_text(node.params[0], arrays, node.type.shape)
         target = f"{name}[{index or '()'}]"
-        if node.op is indexing.setitem:
+        first = base.op is layout.broadcast_to and base in self.inlined
+        if node.op is indexing.setitem or (first and not arrays):      # 0 + v is v
             self.lines.append(f"{target} = {value.text}")
         elif any(p == ("a",) for p in node.params[0]):
             spelled = f"({index},)" if ":" not in index and "," in index else index
@@ -228,8 +240,12 @@ class _Printer:
         for guard_node in [n for n in graph.inputs if n in self.guards]:
             self.check(guard_node)
         for position, node in enumerate(order):
-            if node.op in (CONSTANT, CAPTURED):
+            if node in self.expressions:                # a result of an unpacked tuple
+                pass
+            elif node.op in (CONSTANT, CAPTURED):
                 self.expressions[node] = self.constant(node)
+            elif not isinstance(node.type, ArrayType):
+                self.unpack(node)
             elif node.op in (indexing.setitem, indexing.scatter_add):
                 self.store(node, position)
             else:
@@ -279,8 +295,6 @@ class _Printer:
 
     def _keep_inline(self, node: Node, expression: Expression) -> bool:
         """Whether a value is written where it is used rather than under a name."""
-        if not isinstance(node.type, ArrayType):
-            return False
         if node in self.guards and self.uses.get(node, 0) == 0:
             return True
         if self.uses.get(node, 0) != 1 or node in self.guards:
@@ -354,6 +368,8 @@ def _any_fails(conditions: Sequence[tuple[Expression, bool]]) -> str:
 
 def _owns(node: Node) -> bool:
     """Whether the value is certainly memory of its own."""
+    if node.op is PICK:
+        return node.args[0].op.fresh
     return node.op.fresh and node.op not in (INPUT, CONSTANT, CAPTURED)
 
 
@@ -408,11 +424,6 @@ def _is_scalar(node: Node) -> bool:
     return node.op is CONSTANT and node.type.shape == ()
 
 
-def _may_use_operator(node: Node) -> bool:
-    """Python's operator gives the same type as NumPy's function."""
-    return True
-
-
 def _array_text(value: np.ndarray[Any, Any]) -> str | None:
     """A short spelling of an array constant, or None if it has none."""
     dtype = "" if value.dtype in (np.float64, np.int64, np.bool_, np.complex128) \
@@ -442,5 +453,3 @@ def numpy_source(graph: Graph, annotate: bool = True) -> Source:
     """
     return _Printer(graph, annotate).run()
 
-
-__all__ = ["PICK", "numpy_source"]
