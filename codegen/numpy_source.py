@@ -2,8 +2,8 @@
 
 import linecache
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,19 +19,25 @@ from .template import render
 WIDTH = 88               # longest expression that is written in one line
 SMALL = 64               # elements; larger constants are stored beside the source
 
+# Functions of ``math`` that the scalar lane calls by their bare names.
+MATH_NAMES = (
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "copysign", "cos", "cosh",
+    "degrees", "erf", "erfc", "exp", "exp2", "expm1", "fabs", "fmod", "hypot", "isfinite",
+    "isinf", "isnan", "log", "log10", "log1p", "log2", "pow", "radians", "sin", "sinh", "sqrt",
+    "tan", "tanh")
 SCIPY_MODULES = ("fft", "integrate", "interpolate", "linalg", "special")
 
 _RAISING = (arithmetic.div, arithmetic.power, arithmetic.mod, arithmetic.fmod,
             comparison.floor_divide)
 
 
-class _Printer:
+class NumpyPrinter:
     """Prints one graph; see :func:`numpy_source`."""
 
-    def __init__(self, graph: Graph, annotate: bool) -> None:
+    def __init__(self, graph: Graph, annotate: bool, taken: Iterable[str] = ()) -> None:
         self.graph = graph
         self.annotate = annotate
-        self.names = Names()
+        self.names = Names(taken)
         self.expressions: dict[Node, Expression] = {}
         self.lines: list[str] = []
         self.constants: list[str] = []
@@ -225,7 +231,15 @@ class _Printer:
         self.lines.append(f"    return other_branch({inputs})")
 
     def run(self) -> Source:
-        """Print all nodes."""
+        """The module of the graph's function."""
+        function, parameters = self.print_function()
+        text = module_text([Function(function, parameters, self.lines)], self.constants,
+                           bool(self.graph.guards))
+        return Source(function, text, tuple(parameters), self.data, self.captured,
+                      bool(self.graph.guards))
+
+    def print_function(self) -> tuple[str, list[str]]:
+        """Print all nodes; gives the function's name and parameters."""
         graph = self.graph
         parameters = []
         for i, node in enumerate(graph.inputs):
@@ -258,7 +272,7 @@ class _Printer:
             if node in self.guards:
                 self.check(node)
         self._return()
-        return self._module(function, parameters)
+        return function, parameters
 
     def _widen(self) -> None:
         """Plain Python numbers become NumPy's where Python's arithmetic would raise."""
@@ -318,7 +332,7 @@ class _Printer:
         self.flush()
         results = [self._result(n) for n in self.graph.outputs]
         text = ", ".join(results)
-        if len(text) > WIDTH - 8:
+        if len(text) > WIDTH - 8 and len(results) > 1:
             joined = ",\n            ".join(results)
             text = f"({joined})"
         self.lines.append(f"return {text}")
@@ -338,18 +352,29 @@ class _Printer:
             return f"{expression.within(ATOM)}.copy()"
         return expression.text
 
-    def _module(self, function: str, parameters: list[str]) -> Source:
-        body = "\n".join(self.lines)
-        everything = body + "\n".join(self.constants)
-        imports = ["import numpy as np"] if re.search(r"\bnp\.", everything) else []
-        imports += [f"from scipy import {name}" for name in SCIPY_MODULES
-                    if re.search(rf"(?<![\w.]){name}\.", everything)]
-        lines = [part for line in self.lines for part in line.split("\n")]
-        text = render("module.py.j2", imports=imports, constants=self.constants, name=function,
-                      parameters=", ".join(parameters), body=lines, describe="",
-                      calls_other_branch=bool(self.graph.guards))
-        return Source(function, text.lstrip("\n"), tuple(parameters), self.data, self.captured,
-                      bool(self.graph.guards))
+
+class Function(NamedTuple):
+    """A printed function."""
+
+    name: str
+    parameters: Sequence[str]
+    lines: Sequence[str]
+
+
+def module_text(functions: Sequence[Function], constants: Sequence[str], hands_over: bool) -> str:
+    """A module of functions, with the imports it needs."""
+    everything = "\n".join([*constants, *[line for f in functions for line in f.lines]])
+    imports = ["import numpy as np"] if re.search(r"\bnp\.", everything) else []
+    imports += [f"from scipy import {name}" for name in SCIPY_MODULES
+                if re.search(rf"(?<![\w.]){name}\.", everything)]
+    mathematics = [n for n in MATH_NAMES if re.search(rf"(?<![\w.]){n}\(", everything)]
+    if mathematics:
+        imports.insert(0, f"from math import {', '.join(mathematics)}\n")
+    printed = [Function(f.name, f.parameters,
+                        [part for line in f.lines for part in line.split("\n")])
+               for f in functions]
+    return render("module.py.j2", imports=imports, constants=constants, functions=printed,
+                  hands_over=hands_over).lstrip("\n")
 
 
 def _any_fails(conditions: Sequence[tuple[Expression, bool]]) -> str:
@@ -451,5 +476,5 @@ def numpy_source(graph: Graph, annotate: bool = True) -> Source:
         graph: after the whole pipeline.
         annotate: whether to put the user's lines above the statements that come from them.
     """
-    return _Printer(graph, annotate).run()
+    return NumpyPrinter(graph, annotate).run()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.numpy_source import numpy_source
+from ..codegen.emit import emit
 from ..codegen.source import Source
 from ..compiler.arraytype import ArrayType
 from ..compiler.errors import (
@@ -20,7 +20,6 @@ from ..compiler.errors import (
     TangentError,
 )
 from ..compiler.graph import Graph, reachable
-from ..compiler.passes.pipeline import PIPELINE, run
 from ..compiler.trace.captures import Captures, captured_by
 from ..compiler.trace.stage import (
     Staged,
@@ -37,6 +36,7 @@ from ..compiler.trace.tracer import Tracer
 from ..compiler.trace.tree import flatten, unflatten
 from ..compiler.transforms.vjp import vary
 from .compile import Packing, Request, Selection, build, select
+from .entry import MISSING, describe_call, make_entry, rebind
 from .load_python import load
 from .options import Options
 from .save import write_module
@@ -128,7 +128,11 @@ class Compiled:
     # -- calling ------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on these arguments, compiling first if they are of a new kind."""
+        """Run on these arguments, compiling first if they are of a new kind.
+
+        Once compiled, an instance has a generated ``__call__`` that recognises calls of the same
+        kind and comes here for all others; see ``entry``.
+        """
         leaves, spec = flatten((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             return self._inline(args, kwargs)
@@ -138,16 +142,42 @@ class Compiled:
         inputs = [leaves[i] for i in signature.traced]
         if not signature.programs:
             self._add_program(signature, leaves)
+            self._install_entry(signature, args, kwargs)
         result = signature.programs[0].raw(*inputs)
         if type(result) is _Finished:
             return result.value
         return signature.programs[0].finish(result, inputs)
+
+    def _rebind(self, values: tuple[Any, ...]) -> Any:
+        """A call that the generated ``__call__`` did not recognise."""
+        if self.request.has_operand:
+            n = next((i for i, v in enumerate(values) if v is MISSING), len(values))
+            return Compiled.__call__(self, *values[:n])
+        args, kwargs = rebind(self.function, values)
+        return Compiled.__call__(self, *args, **kwargs)
+
+    def _install_entry(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+                       ) -> None:
+        """Give this instance a ``__call__`` of its own."""
+        program = signature.programs[0]
+        call = describe_call(self.function, int(self.request.has_operand), args, kwargs,
+                             _kind_of)
+        if call is None or program.written:
+            return
+        captures = self._captures
+        entry = make_entry(
+            call, program.raw, program.packing, len(program.graph.outputs),
+            captures.changed if captures is not None and captures.checks else None,
+            _Finished if program.graph.guards else None)
+        if entry is not None:
+            self.__class__ = type("Compiled", (Compiled,), {"__call__": entry})
 
     def _forget(self) -> None:
         """A captured value has changed: what was compiled is no longer this function."""
         with _TRACING:
             self._signatures = {}
             self._captures = None
+            self.__class__ = Compiled
 
     def _signature(self, leaves: list[Any], spec: Any) -> Signature:
         key = (spec, tuple(_leaf_key(leaf) for leaf in leaves))
@@ -240,8 +270,7 @@ class Compiled:
             raise TangentError("A compiled function uses a traced value of an enclosing function "
                                "but none of its arguments is traced.",
                                "Pass the value as an argument.", definition(self.function))
-        graph = run(graph, PIPELINE)
-        source = numpy_source(graph, annotate=self.options.annotate)
+        source, graph = emit(graph, self.options.lane, self.options.annotate)
         written = staged.written if self.request.kind == "compile" else ()
         return Program(source, graph, packing, written)
 
@@ -312,6 +341,9 @@ class Compiled:
             return self
         return _bound(self, instance)
 
+    def __reduce__(self) -> Any:
+        return (_new, (), self.__getstate__())
+
     def __getstate__(self) -> dict[str, Any]:
         return {"function": self.function, "request": self.request, "options": self.options,
                 "name": self.name}
@@ -331,6 +363,19 @@ def _bound(compiled: Compiled, instance: Any) -> Compiled:
         if hasattr(instance, "__dict__"):
             instance.__dict__[key] = found
     return found  # type: ignore[no-any-return]
+
+
+def _new() -> Compiled:
+    return Compiled.__new__(Compiled)
+
+
+def _kind_of(value: Any) -> Any:
+    """For ``entry``: type of a traced argument, a static one itself, MISSING for a container."""
+    if isinstance(value, np.generic):
+        return MISSING
+    if is_traceable(value):
+        return leaf_type(value)
+    return value if value is None or isinstance(value, (bool, str)) else MISSING
 
 
 def _leaf_key(leaf: Any) -> Any:

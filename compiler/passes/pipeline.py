@@ -6,6 +6,7 @@ from ..graph import Graph
 from ..verify import verify
 from .canonical import assemble, lower_products
 from .dead import remove_dead
+from .scalarize import scalarize
 from .simplify import simplify
 
 Pass = Callable[[Graph], Graph]
@@ -14,8 +15,10 @@ Pass = Callable[[Graph], Graph]
 PREPARE: tuple[Pass, ...] = (remove_dead, simplify, remove_dead)
 
 # After it. ``lower_products`` uncovers nothing new, so one simplification is enough.
-PIPELINE: tuple[Pass, ...] = (remove_dead, simplify, remove_dead, lower_products, assemble,
-                              remove_dead)
+SIMPLE: tuple[Pass, ...] = (remove_dead, simplify, remove_dead)
+LOWER: tuple[Pass, ...] = (lower_products, assemble, remove_dead)
+PIPELINE: tuple[Pass, ...] = SIMPLE + LOWER
+SCALAR: tuple[Pass, ...] = (scalarize, *SIMPLE, lower_products, remove_dead)
 
 VERIFY_AFTER_EVERY_PASS = False      # switched on by the test-suite
 

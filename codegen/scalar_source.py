@@ -1,0 +1,185 @@
+"""Straight-line Python on floats, for functions of numbers and small arrays.
+
+``math``'s functions are several times faster on a float than NumPy's, but raise where NumPy
+gives infinity or NaN. The array version of the same function stands below and takes over then.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph, Node
+from ..compiler.ops import arithmetic, comparison, indexing, layout, transcendental
+from ..compiler.ops.row import Op
+from .expression import ATOM, UNARY, Expression, infix, number
+from .numpy_source import MATH_NAMES, Function, NumpyPrinter, module_text
+from .source import Source
+
+# Rows whose meaning on one float is that of a function of ``math``.
+_MATH = {
+    "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
+    "arctan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh",
+    "arccosh": "acosh", "arctanh": "atanh", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
+    "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p", "sqrt": "sqrt",
+    "cbrt": "cbrt", "arctan2": "atan2", "hypot": "hypot", "copysign": "copysign",
+    "erf": "erf", "erfc": "erfc", "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite",
+    "fabs": "fabs", "fmod": "fmod", "deg2rad": "radians", "rad2deg": "degrees",
+    "radians": "radians", "degrees": "degrees"}
+
+_OPERATORS = frozenset((
+    "add", "sub", "mul", "neg", "div", "less", "less_equal", "greater", "greater_equal", "equal",
+    "not_equal", "mod"))
+Spelling = Callable[[list[Expression], Node], Expression]
+
+
+def _conditional(yes: str, test: str, no: str) -> Expression:
+    return Expression(f"({yes} if {test} else {no})")
+
+
+def _maximum(symbol: str) -> Spelling:
+    def spell(args: list[Expression], node: Node) -> Expression:
+        x, y = (a.within(ATOM) for a in args)
+        return _conditional(x, f"{x} {symbol} {y} or {x} != {x}", y)     # NaN wins, as in NumPy
+    return spell
+
+
+def _power(args: list[Expression], node: Node) -> Expression:
+    x, y = args
+    exponent = node.args[1]
+    if exponent.op is CONSTANT and float(exponent.value).is_integer():
+        if exponent.value == 2 and x.text.isidentifier():
+            return infix("*", 5, x, x)
+        return infix("**", 7, x, number(int(exponent.value)))
+    return Expression(f"pow({x.text}, {y.text})")       # math.pow, not Python's: no complex results
+
+
+_SPELLINGS: dict[Op, Spelling] = {
+    comparison.where: lambda a, n: _conditional(a[1].text, a[0].text, a[2].text),
+    comparison.maximum: _maximum(">="), comparison.minimum: _maximum("<="),
+    comparison.absolute: lambda a, n: Expression(f"abs({a[0].text})"),
+    arithmetic.power: _power,
+    transcendental.square: lambda a, n: infix("*", 5, a[0], a[0]) if a[0].text.isidentifier()
+        else infix("**", 7, a[0], number(2)),
+    transcendental.reciprocal: lambda a, n: infix("/", 5, number(1.0), a[0]),
+    transcendental.expit: lambda a, n: infix("/", 5, number(1.0), infix(
+        "+", 4, number(1.0), Expression(f"exp({Expression('-' + a[0].within(UNARY)).text})"))),
+    arithmetic.as_float: lambda a, n: a[0],
+}
+
+
+def can_print(graph: Graph) -> bool:
+    """Whether every node has a spelling on floats."""
+    return all(node.op in (INPUT, CONSTANT, CAPTURED, layout.stack, layout.reshape,
+                           indexing.getitem) or node.op.name in _MATH
+               or node.op.name in _OPERATORS or node.op in _SPELLINGS for node in graph.nodes)
+
+
+class ScalarPrinter(NumpyPrinter):
+    """Prints a scalarized graph."""
+
+    def __init__(self, graph: Graph, annotate: bool, taken: Iterable[str] = ()) -> None:
+        super().__init__(graph, annotate, [*taken, *MATH_NAMES])
+
+    def express(self, node: Node) -> Expression:
+        """An application on floats."""
+        op = node.op
+        args = [self.expressions[a] for a in node.args]
+        if op in _SPELLINGS:
+            return _SPELLINGS[op](args, node)
+        if op.name in _MATH:
+            return Expression(f"{_MATH[op.name]}({', '.join(a.text for a in args)})")
+        if op is layout.stack:
+            return Expression(f"np.array([{', '.join(a.text for a in args)}])")
+        if op is layout.reshape:
+            return Expression(self._nested(node.args[0].args, node.params[0]))
+        return super().express(node)
+
+    def _nested(self, items: Any, shape: tuple[int, ...]) -> str:
+        """``np.array([[a, b], [c, d]])``, a row a line where it is long."""
+        texts = [self.expressions[a].text for a in items]
+        for length in reversed(shape[1:]):
+            texts = [f"[{', '.join(texts[i:i + length])}]" for i in range(0, len(texts), length)]
+        joined = f"np.array([{', '.join(texts)}])"
+        return joined if len(joined) <= 88 else "np.array([\n    " + ",\n    ".join(texts) + "])"
+
+    def unpack_elements(self) -> None:
+        """``x0, x1 = x.tolist()`` for every array that is read by element."""
+        arrays: dict[Node, list[Node]] = {}
+        for node in self.graph.nodes:
+            if node.op is indexing.getitem:
+                arrays.setdefault(node.args[0], []).append(node)
+        for array, reads in arrays.items():
+            base = self.expressions[array].text if array in self.expressions else \
+                self.constant(array).text
+            self.expressions.setdefault(array, Expression(base))
+            by_index = {n.params[0]: n for n in reads}
+            if len(by_index) * 3 < array.type.size:      # few of many: read one by one
+                for index, node in by_index.items():
+                    name = self.names.unique(f"{base}{'_'.join(map(str, index))}")
+                    self.lines.append(f"{name} = {base}.item{index if len(index) > 1 else f'({index[0]})'}")
+                    self.expressions[node] = Expression(name)
+                continue
+            names = []
+            for index in _indices(array.type.shape):
+                node = by_index.get(index)
+                name = "_" if node is None else self.names.unique(
+                    f"{base}{'_'.join(map(str, index))}")
+                names.append(name)
+                if node is not None:
+                    self.expressions[node] = Expression(name)
+            flat = base if array.type.ndim == 1 else f"{base}.ravel()"
+            comma = "," if len(names) == 1 else ""
+            self.lines.append(f"{', '.join(names)}{comma} = {flat}.tolist()")
+
+    def _widen(self) -> None:
+        """NumPy scalars become Python floats; then the arrays' elements are read."""
+        for node in self.graph.inputs:
+            if node.type.shape == () and not node.type.weak and node.type.dtype.kind == "f" and \
+                    self.uses.get(node, 0):
+                name = self.expressions[node].text
+                self.lines.append(f"{name} = float({name})")
+        self.unpack_elements()
+
+    def _result(self, node: Node) -> str:
+        if node.op in (INPUT, CAPTURED) and node.type.shape:
+            return f"{self.expressions[node].text}.copy()"
+        return self.expressions[node].text
+
+
+def _indices(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    out: list[tuple[int, ...]] = [()]
+    for n in shape:
+        out = [(*index, i) for index in out for i in range(n)]
+    return out
+
+
+_RAISING = frozenset(("div", "power", "mod", "reciprocal", "expit", *_MATH))
+
+
+def scalar_source(graph: Graph, arrays: Graph, annotate: bool = True) -> Source:
+    """Source of a scalarized graph, with the array version to take over where ``math`` raises.
+
+    Args:
+        graph: scalarized and lowered.
+        arrays: the same function on arrays, lowered.
+        annotate: whether to put the user's lines above the statements that come from them.
+    """
+    fallback = NumpyPrinter(Graph(f"{arrays.name}_by_arrays", arrays.inputs, arrays.outputs,
+                                  arrays.nodes, arrays.guards), annotate=False)
+    name, _ = fallback.print_function()
+    printer = ScalarPrinter(graph, annotate, taken=[name, *fallback.data, *fallback.captured])
+    function, parameters = printer.print_function()
+    lines = printer.lines
+    functions = [Function(function, parameters, lines)]
+    if any(node.op.name in _RAISING for node in graph.nodes):
+        inside = [f"    {part}" for line in lines for part in line.split("\n")]
+        lines = ["try:", *inside, "except (ArithmeticError, ValueError):",
+                 f"    return {name}({', '.join(parameters)})"]
+        functions = [Function(function, parameters, lines),
+                     Function(name, parameters, fallback.lines)]
+        constants = [*printer.constants, *fallback.constants]
+    else:
+        constants = printer.constants
+    hands_over = bool(graph.guards)
+    text = module_text(functions, constants, hands_over)
+    return Source(function, text, tuple(parameters), {**printer.data, **fallback.data},
+                  {**printer.captured, **fallback.captured}, hands_over)

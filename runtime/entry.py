@@ -1,0 +1,169 @@
+"""The fast way into a compiled function: a generated ``__call__`` for one signature.
+
+General dispatch flattens the arguments, looks their types up and packs the results. Where the
+arguments are plain numbers and arrays, a few identity tests say the same, so they are printed as
+code; anything else falls through to the general way.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compiler.arraytype import ArrayType
+
+_PLAIN: dict[Any, Any] = {np.dtype(float): float, np.dtype(np.int64): int, np.dtype(bool): bool,
+                          np.dtype(complex): complex}
+
+
+MISSING = object()
+
+
+class Call(NamedTuple):
+    """One call, parameter by parameter.
+
+    Attributes:
+        parameters: names, in the order of the signature.
+        kinds: for each parameter that was given, its type (traced) or value (static).
+        leaves: names of the traced parameters in the order of the program's inputs.
+    """
+
+    parameters: tuple[str, ...]
+    kinds: dict[str, Any]
+    leaves: tuple[str, ...]
+
+
+def describe_call(function: Callable[..., Any], n_operands: int, args: Sequence[Any],
+                  kwargs: dict[str, Any], kind_of: Callable[[Any], Any]) -> Call | None:
+    """The call in terms of parameters; None if it is not one of plain values.
+
+    Args:
+        function: whose signature names the parameters.
+        n_operands: 1 if a tangent, cotangent or vector follows the function's own arguments.
+        args: positional arguments.
+        kwargs: keyword arguments.
+        kind_of: type of a traced argument, the argument itself if it is static, or MISSING for
+            a container.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+    names = []
+    for parameter in signature.parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY) or \
+                not parameter.name.isascii():
+            return None
+        names.append(parameter.name)
+    names = [f"{n}_" if n in _OURS else n for n in names]
+    if n_operands:
+        if len(args) != len(names) + 1 or kwargs:
+            return None
+        names.append("operand_")
+    if len(args) > len(names) or len(set(names)) != len(names):
+        return None
+    given = dict(zip(names, args, strict=False)) | {k: v for k, v in sorted(kwargs.items())}
+    kinds = {name: kind_of(value) for name, value in given.items()}
+    if not set(given) <= set(names) or any(kind is MISSING for kind in kinds.values()):
+        return None
+    leaves = tuple(n for n, kind in kinds.items() if isinstance(kind, ArrayType))
+    return Call(tuple(names), kinds, leaves)
+
+
+_OURS = frozenset(("self", "raw", "ndarray", "changed", "finished", "packing", "missing", "r",
+                   "type"))
+
+
+def make_entry(call: Call, raw: Callable[..., Any], packing: Callable[..., Any], n_results: int,
+               changed: Callable[[], bool] | None, finished: type | None
+               ) -> Callable[..., Any] | None:
+    """``__call__`` that recognises calls like this one; None if a value cannot be recognised.
+
+    Args:
+        call: to be recognised.
+        raw: the generated function, from the traced leaves to flat results.
+        packing: from flat results to the caller's.
+        n_results: how many flat results there are.
+        changed: tells whether captured values have changed; None if nothing is captured.
+        finished: class of results that another branch has packed already; None without guards.
+    """
+    names: dict[str, Any] = {"raw": raw, "ndarray": np.ndarray, "changed": changed,
+                             "finished": finished, "packing": packing, "missing": MISSING}
+    tests = [] if changed is None else ["not changed()"]
+    for name in call.parameters:
+        test = f"{name} is missing" if name not in call.kinds else \
+            _test(name, call.kinds[name], names)
+        if test is None:
+            return None
+        tests.append(test)
+    packed = _packed_text(packing, n_results)
+    invoke = f"raw({', '.join(call.leaves)})"
+    parameters = "".join(f", {p}=missing" for p in call.parameters)
+    lines = [f"def __call__(self{parameters}):", f"    if {' and '.join(tests) or 'True'}:"]
+    if packed == "r" and finished is None:
+        lines.append(f"        return {invoke}")
+    else:
+        lines.append(f"        r = {invoke}")
+        if finished is not None:
+            lines += ["        if type(r) is finished:", "            return r.value"]
+        lines.append(f"        return {packed}")
+    lines.append(f"    return self._rebind(({''.join(f'{p}, ' for p in call.parameters)}))")
+    exec(compile("\n".join(lines), "<wengert entry>", "exec"), names)   # the text is our own
+    return names["__call__"]  # type: ignore[no-any-return]
+
+
+def rebind(function: Callable[..., Any], values: Sequence[Any]
+           ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments from the values of all parameters, some missing."""
+    names = list(inspect.signature(function).parameters)
+    n = next((i for i, v in enumerate(values) if v is MISSING), len(values))
+    rest = {name: v for name, v in zip(names[n:], values[n:], strict=False) if v is not MISSING}
+    return tuple(values[:n]), rest
+
+
+def _test(name: str, kind: Any, names: dict[str, Any]) -> str | None:
+    if isinstance(kind, ArrayType):
+        if kind.weak:
+            names[f"type_{name}"] = _PLAIN[kind.dtype]
+            return f"type({name}) is type_{name}"
+        names[f"dtype_{name}"] = kind.dtype
+        return (f"type({name}) is ndarray and {name}.shape == {kind.shape} "
+                f"and {name}.dtype is dtype_{name}")
+    if kind is None or isinstance(kind, bool):
+        return f"{name} is {kind}"
+    if type(kind) is str:
+        return f"{name} == {kind!r}"
+    return None
+
+
+def _packed_text(packing: Callable[..., Any], n: int) -> str:
+    """How the flat results ``r`` are packed, as an expression where that is simple."""
+    if n == 1:
+        shown = packing([0])
+        text = _spell(shown, single=True)
+        return text if text is not None else "packing((r,))"
+    shown = packing(list(range(n)))
+    if shown == tuple(range(n)):
+        return "r"
+    text = _spell(shown, single=False)
+    return text if text is not None else "packing(r)"
+
+
+def _spell(value: Any, single: bool) -> str | None:
+    if type(value) is int:
+        return "r" if single else f"r[{value}]"
+    if type(value) in (tuple, list):
+        parts = [_spell(v, single) for v in value]
+        if any(p is None for p in parts):
+            return None
+        inside = ", ".join(p for p in parts if p is not None)
+        if type(value) is list:
+            return f"[{inside}]"
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    if type(value) is dict and all(type(k) is str for k in value):
+        items = [(k, _spell(v, single)) for k, v in value.items()]
+        if any(t is None for _, t in items):
+            return None
+        return f"{{{', '.join(f'{k!r}: {t}' for k, t in items)}}}"
+    return None
