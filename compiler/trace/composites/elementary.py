@@ -107,6 +107,12 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
     return result
 
 
+@stands_for(np.sinc)
+def sinc(x: Any) -> Any:
+    """sin(πx)/(πx)."""
+    return transcendental.sinc(as_array(x))
+
+
 @stands_for(np.isposinf)
 def isposinf(x: Any, out: Any = None) -> Any:
     """Whether elements are positive infinity."""
