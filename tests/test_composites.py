@@ -114,8 +114,8 @@ def _is_stand_in(function):
 def test_every_registered_function_is_in_the_table():
     keys = {row.key for row in TABLE}
     missing = [name_of(f) for f in FUNCTIONS if f not in keys and not _is_stand_in(f)]
+    missing += sorted(set(METHODS) - keys)
     assert not missing
-    assert not set(METHODS) - keys
 
 
 def test_elements_that_nan_to_num_replaces_have_no_derivative():

@@ -1,5 +1,6 @@
 """Helpers of the composite functions: axes, operands, unsupported options."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,10 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 def one_axis(axis: Any, ndim: int) -> int:
     """One axis, non-negative."""
-    axis = int(axis)
+    axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise np.exceptions.AxisError(axis, ndim)
-    return axis % ndim
+    return int(axis % ndim)
 
 
 def refuse(function: str, **options: Any) -> None:

@@ -128,7 +128,8 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
              dtype: Any = None, axis: int = 0, **_: Any) -> Any:
     """Evenly spaced numbers over an interval."""
     if not contains_tracer((start, stop)):
-        out = np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
+        plain: Any = np.linspace
+        out = plain(start, stop, num, endpoint, retstep, dtype, axis)
         return (_constant(out[0]), out[1]) if retstep else _constant(out)
     start, stop = (1.0 * (v if is_python_number(v) else asarray(v)) for v in (start, stop))
     num = int(num)

@@ -107,7 +107,8 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     """Set elements at indices that differ from row to row."""
     _writable(arr)
     indices = as_array(indices)
-    target, axis = (np.ravel(arr), 0) if axis is None else (arr, one_axis(axis, arr.ndim))
+    target: Any = np.ravel(arr) if axis is None else arr
+    axis = 0 if axis is None else one_axis(axis, arr.ndim)
     mutation.setitem(target, _along(target.shape, indices, axis), values)
 
 
@@ -135,7 +136,8 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Set elements of the flattened array."""
     _writable(a)
     ind, v = np.ravel(as_array(ind)), np.ravel(as_array(v))
-    mutation.setitem(np.ravel(a), _inside(ind, a.size, mode), v[np.arange(ind.size) % v.size])
+    flat: Any = np.ravel(a)
+    mutation.setitem(flat, _inside(ind, a.size, mode), v[np.arange(ind.size) % v.size])
 
 
 @stands_for(np.putmask)
@@ -158,7 +160,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         putmask(arr, mask, vals)
     else:
         count = int(np.count_nonzero(mask))
-        mutation.setitem(np.ravel(arr), np.ravel(mask), vals[np.arange(count) % vals.size])
+        flat: Any = np.ravel(arr)
+        mutation.setitem(flat, np.ravel(mask), vals[np.arange(count) % vals.size])
 
 
 def _at(combine: Any) -> Any:

@@ -15,8 +15,8 @@ from .common import as_array, axes_of, one_axis, refuse, shape_of
 from .creation import fresh
 
 
-def _known_shape(shape: Any, size: int) -> tuple[int, ...]:
-    shape = shape_of(shape)
+def _known_shape(new: Any, size: int) -> tuple[int, ...]:
+    shape = shape_of(new)
     if -1 in shape:
         rest = math.prod(n for n in shape if n != -1)
         if rest == 0 or size % rest:
@@ -25,7 +25,7 @@ def _known_shape(shape: Any, size: int) -> tuple[int, ...]:
     return shape
 
 
-def _reshaped(a: Tracer, shape: tuple[int, ...]) -> Any:
+def _reshaped(a: Any, shape: tuple[int, ...]) -> Any:
     if not a.shape and not a.boxed:
         return fresh(layout.reshape(a, shape=shape))
     return mutation.layout_view(a, layout.reshape, lambda t: (layout.reshape, (t.shape,)),

@@ -171,7 +171,7 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any 
     return mutation.write_out(result, out)
 
 
-@stands_for(np.ptp, method="ptp")
+@stands_for(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NO) -> Any:
     """Largest minus smallest element."""
     return mutation.write_out(max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims),
@@ -320,7 +320,7 @@ def _matrix_norm(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
         out = pick(total, axis=second, keepdims=True)
     elif ord in (2, -2, "nuc"):
         values = np.linalg.svd(np.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        reduce = {2: np.max, -2: np.min, "nuc": np.sum}[ord]
+        reduce: Any = {2: np.max, -2: np.min, "nuc": np.sum}[ord]
         out = reduce(values, axis=-1)
         return np.reshape(out, tuple(1 if i in axes else n for i, n in enumerate(x.shape))) \
             if keepdims else out
