@@ -40,6 +40,8 @@ def prefix(symbol: str, operand: Expression) -> Expression:
 
 def number(value: Any) -> Expression:
     """A Python number, exactly: every float reads back as itself."""
+    if isinstance(value, np.ndarray):
+        value = value[()]
     if isinstance(value, (bool, np.bool_)):
         return Expression(str(bool(value)))
     if isinstance(value, (complex, np.complexfloating)):

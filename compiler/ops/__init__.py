@@ -1,0 +1,1 @@
+"""The operator table: one file a family of rows; ``table.py`` lists them all."""

@@ -8,12 +8,12 @@ from ..arraytype import ArrayType
 from .row import Infix, Linear, Op, elementwise, sample
 
 
-def _power_by_base(x, y, out):  # type: ignore[no-untyped-def]
+def _power_by_base(x: Any, y: Any, out: Any) -> Any:
     # Where y = 0 the exponent is 0, not −1, so that x**0 has derivative 0·1 at 0.
     return y * x ** (y - 1 + (y == 0))
 
 
-def _power_by_exponent(x, y, out):  # type: ignore[no-untyped-def]
+def _power_by_exponent(x: Any, y: Any, out: Any) -> Any:
     return out * np.log(np.where(x == 0, 1.0, x))    # 0**y is constant for y > 0
 
 
@@ -23,15 +23,15 @@ mul = elementwise("mul", np.multiply, lambda x, y, out: y, lambda x, y, out: x,
                   infix=Infix("*", 5), commutative=True, python="np.multiply")
 div = elementwise("div", np.true_divide, lambda x, y, out: 1.0 / y,
                   lambda x, y, out: -out / y,
-                  infix=Infix("/", 5), domain=((-2, 2), (0.5, 2)), python="np.divide")
+                  infix=Infix("/", 5), domain=((-2.0, 2.0), (0.5, 2.0)), python="np.divide")
 power = elementwise("power", np.power, _power_by_base, _power_by_exponent,
-                    infix=Infix("**", 7), domain=((0.3, 2), (-2, 2)))
+                    infix=Infix("**", 7), domain=((0.3, 2.0), (-2.0, 2.0)))
 neg = elementwise("neg", np.negative, -1.0, infix=Infix("-", 6), python="np.negative")
 positive = elementwise("positive", np.positive, 1.0)
 mod = elementwise("mod", np.mod, 1.0, lambda x, y, out: -np.floor(x / y),
-                  infix=Infix("%", 5), domain=((-2, 2), (0.6, 2)))
+                  infix=Infix("%", 5), domain=((-2.0, 2.0), (0.6, 2.0)))
 fmod = elementwise("fmod", np.fmod, 1.0, lambda x, y, out: -np.trunc(x / y),
-                   domain=((-2, 2), (0.6, 2)))
+                   domain=((-2.0, 2.0), (0.6, 2.0)))
 
 # ``scale(c, p)`` is the product of a cotangent (or tangent) with a partial derivative. It
 # computes ``c * p``, but where c is a structural zero (an element that was not selected) the
@@ -40,26 +40,26 @@ scale = elementwise("scale", np.multiply, lambda c, p, out: p, lambda c, p, out:
                     infix=Infix("*", 5), python="np.multiply")
 
 
-def _convert_call(x, dtype):  # type: ignore[no-untyped-def]
+def _convert_call(x: Any, dtype: Any) -> Any:
     return np.asarray(x).astype(dtype)[()]
 
 
-def _convert_python(args, params, types):  # type: ignore[no-untyped-def]
+def _convert_python(args: Any, params: Any, types: Any) -> Any:
     (kind,) = types
     if kind.ndim == 0:
         return f"np.{params['dtype']}({args[0]})"
     return f"{args[0]}.astype(np.{params['dtype']})"
 
 
-def _convert_type(kind, dtype):  # type: ignore[no-untyped-def]
+def _convert_type(kind: Any, dtype: Any) -> Any:
     return type(kind)(kind.shape, np.dtype(dtype))
 
 
-def _convert_transpose(ct, x, dtype):  # type: ignore[no-untyped-def]
+def _convert_transpose(ct: Any, x: Any, dtype: Any) -> Any:
     return match_dtype(ct, x.dtype)
 
 
-def match_dtype(ct, dtype):  # type: ignore[no-untyped-def]
+def match_dtype(ct: Any, dtype: Any) -> Any:
     """The cotangent in the dtype of its primal; the real part where that is real."""
     if ct.dtype == dtype:
         return ct
@@ -70,9 +70,12 @@ def match_dtype(ct, dtype):  # type: ignore[no-untyped-def]
     return convert(ct, dtype=dtype.name)
 
 
-convert = Op("convert", _convert_call, _convert_type, Linear(_convert_transpose),
-             params=("dtype",), python=_convert_python,
-             batch=lambda args, batched, dtype: convert(args[0], dtype=dtype))
+convert: Op = Op("convert", _convert_call, _convert_type, Linear(_convert_transpose),
+                 params=("dtype",), python=_convert_python,
+                 samples=(sample((3,), dtype="float64"), sample((), dtype="float32"),
+                          sample((2, 0), dtype="complex128"), sample((2, 3), dtype="int64"),
+                          sample((), dtype="complex64"), sample((3,), dtype="bool")),
+                 batch=lambda args, batched, dtype: convert(args[0], dtype=dtype))
 
 
 def _as_float_type(x: Any) -> ArrayType:
@@ -83,5 +86,5 @@ def _as_float_type(x: Any) -> ArrayType:
 
 # A NumPy scalar as a plain Python float, which takes the dtype of the arrays it meets.
 as_float = Op("as_float", float, _as_float_type,
-              Linear(lambda ct, x: match_dtype(ct, x.dtype)), python="float", batch=lambda args, batched: args[0],
-              samples=(sample(()),))
+              Linear(lambda ct, x: match_dtype(ct, x.dtype)), python="float",
+              batch=lambda args, batched: args[0], samples=(sample(()),))

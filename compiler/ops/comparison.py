@@ -4,6 +4,8 @@ Ties of max and min split evenly, and ``|x|′(0) = 0``, so that identities such
 ``max(x, y) + min(x, y) = x + y`` and ``|x| = max(x, −x)`` keep their derivatives.
 """
 
+from typing import Any
+
 import numpy as np
 
 from .arithmetic import scale
@@ -49,30 +51,29 @@ isinf = piecewise_constant("isinf", np.isinf)
 isfinite = piecewise_constant("isfinite", np.isfinite)
 signbit = piecewise_constant("signbit", np.signbit)
 
-sign = piecewise_constant("sign", np.sign)
 floor = piecewise_constant("floor", np.floor)
 ceil = piecewise_constant("ceil", np.ceil)
 trunc = piecewise_constant("trunc", np.trunc)
 rint = piecewise_constant("rint", np.rint)
 floor_divide = piecewise_constant("floor_divide", np.floor_divide, 2, infix=Infix("//", 5),
-                                  domain=((-2, 2), (0.6, 2)))
+                                  domain=((-2.0, 2.0), (0.6, 2.0)))
 spacing = piecewise_constant("spacing", np.spacing)
 
 
-def _orders(t):  # type: ignore[no-untyped-def]
+def _orders(t: Any) -> Any:
     return 0.0 if t is None else t
 
 
-def _select_jvp(first_wins):  # type: ignore[no-untyped-def]
+def _select_jvp(first_wins: Any) -> Any:
     """Derivative of a choice between two operands; ties take the mean."""
-    def jvp(args, tangents, out):  # type: ignore[no-untyped-def]
+    def jvp(args: Any, tangents: Any, out: Any) -> Any:
         x, y = args
         tx, ty = map(_orders, tangents)
         return np.where(x == y, 0.5 * (tx + ty), np.where(first_wins(x, y), tx, ty))
     return jvp
 
 
-def _select_row(name, call, first_wins):  # type: ignore[no-untyped-def]
+def _select_row(name: Any, call: Any, first_wins: Any) -> Any:
     return Op(name, call, elementwise_type(call), General(_select_jvp(first_wins)),
               python=f"np.{name}", domain=((-2.0, 2.0),) * 2, commutative=True)
 
@@ -84,13 +85,22 @@ fmax = _select_row("fmax", np.fmax, lambda x, y: (x > y) | np.isnan(y))
 fmin = _select_row("fmin", np.fmin, lambda x, y: (x < y) | np.isnan(y))
 
 
-def _absolute_jvp(args, tangents, out):  # type: ignore[no-untyped-def]
+def _absolute_jvp(args: Any, tangents: Any, out: Any) -> Any:
     (x,), (t,) = args, tangents
     if x.dtype.kind == "c":        # d|z| = Re(z̄ dz)/|z|
         return np.real(scale(t, np.conj(x) / np.where(out == 0, 1.0, out)))
     return scale(t, np.sign(x))
 
 
+def _sign_jvp(args: Any, tangents: Any, out: Any) -> Any:
+    (z,), (t,) = args, tangents
+    if z.dtype.kind != "c":
+        return None
+    # d(z/|z|) = (dz − s·Re(s̄ dz))/|z|, with s = z/|z|: the part of dz across z
+    return scale(t - out * np.real(scale(t, np.conj(out))), np.where(z == 0, 0.0, 1.0 / np.abs(z)))
+
+
+sign = Op("sign", np.sign, elementwise_type(np.sign), General(_sign_jvp), python="np.sign")
 absolute = Op("abs", np.absolute, elementwise_type(np.absolute, python_operator=True),
               General(_absolute_jvp), python="np.abs")
 fabs = elementwise("fabs", np.fabs, lambda x, out: np.sign(x))
@@ -100,10 +110,10 @@ heaviside = elementwise("heaviside", np.heaviside, None, lambda x, y, out: x == 
 nextafter = elementwise("nextafter", np.nextafter, 1.0, None)
 
 
-def _where_transpose(ct, condition, x, y):  # type: ignore[no-untyped-def]
+def _where_transpose(ct: Any, condition: Any, x: Any, y: Any) -> Any:
     return np.where(condition, ct, 0.0), np.where(condition, 0.0, ct)
 
 
 
 where = Op("where", np.where, elementwise_type(np.where), Linear(_where_transpose, (1, 2)),
-           python="np.where", domain=((0.0, 1.0), (-2.0, 2.0), (-2.0, 2.0)))
+           python="np.where", domain=((False, True), (-2.0, 2.0), (-2.0, 2.0)))

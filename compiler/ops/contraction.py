@@ -1,21 +1,22 @@
 """Contractions: matmul, tensordot and einsum; all others are written over these."""
 
-from functools import lru_cache
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from ..arraytype import ArrayType
 from ..errors import ShapeError
 from .layout import sum_to
-from .row import Infix, Multilinear, Op, broadcast_shapes, sample
+from .row import Infix, Multilinear, Op, Rule, broadcast_shapes, sample
 
 
-@lru_cache(maxsize=None)
-def _product_dtype(x, y):  # type: ignore[no-untyped-def]
+@cache
+def _product_dtype(x: Any, y: Any) -> Any:
     return np.matmul(np.ones((1, 1), x), np.ones((1, 1), y)).dtype
 
 
-def _matmul_type(x, y):  # type: ignore[no-untyped-def]
+def _matmul_type(x: Any, y: Any) -> Any:
     if not x.shape or not y.shape:
         raise ShapeError("matmul: an operand is a number; use * instead.")
     rows, inner = (x.shape[-2:-1], x.shape[-1])
@@ -28,7 +29,7 @@ def _matmul_type(x, y):  # type: ignore[no-untyped-def]
     return ArrayType((*batch, *rows, *columns), _product_dtype(x.dtype, y.dtype))
 
 
-def _matmul_left(ct, x, y):  # type: ignore[no-untyped-def]
+def _matmul_left(ct: Any, x: Any, y: Any) -> Any:
     if y.ndim == 1:
         out = ct[..., None] * y
     elif x.ndim == 1:
@@ -39,7 +40,7 @@ def _matmul_left(ct, x, y):  # type: ignore[no-untyped-def]
     return sum_to(out, x.shape)
 
 
-def _matmul_right(ct, x, y):  # type: ignore[no-untyped-def]
+def _matmul_right(ct: Any, x: Any, y: Any) -> Any:
     if x.ndim == 1:
         out = x * ct if y.ndim == 1 else x[:, None] * ct[..., None, :]
     elif y.ndim == 1:
@@ -52,13 +53,13 @@ def _matmul_right(ct, x, y):  # type: ignore[no-untyped-def]
     return sum_to(out, y.shape)
 
 
-def _matmul_left_any(ct, x, y):  # type: ignore[no-untyped-def]
+def _matmul_left_any(ct: Any, x: Any, y: Any) -> Any:
     if x.ndim == 1 and y.ndim == 2:
         return y @ ct
     return _matmul_left(ct, x, y)
 
 
-def _matmul_batch(args, batched):  # type: ignore[no-untyped-def]
+def _matmul_batch(args: Any, batched: Any) -> Any:
     x, y = args
     x_batched, y_batched = batched
     x_vector, y_vector = x.ndim - x_batched == 1, y.ndim - y_batched == 1
@@ -81,7 +82,7 @@ def _matmul_batch(args, batched):  # type: ignore[no-untyped-def]
     return np.reshape(out, shape)
 
 
-def _rank(x, is_batched, ndim):  # type: ignore[no-untyped-def]
+def _rank(x: Any, is_batched: Any, ndim: Any) -> Any:
     """Insert axes after the batch axis so that the remaining axes number ``ndim``."""
     if not is_batched:
         return x
@@ -96,7 +97,7 @@ matmul = Op("matmul", np.matmul, _matmul_type, Multilinear((_matmul_left_any, _m
                      sample((5, 2, 3), (1, 3, 2)), sample((0, 3), (3, 2))))
 
 
-def _tensordot_type(x, y, axes):  # type: ignore[no-untyped-def]
+def _tensordot_type(x: Any, y: Any, axes: Any) -> Any:
     of_x, of_y = axes
     if [x.shape[a] for a in of_x] != [y.shape[a] for a in of_y]:
         raise ShapeError(f"tensordot: shapes {x.shape} and {y.shape} do not fit along {axes}.")
@@ -105,7 +106,7 @@ def _tensordot_type(x, y, axes):  # type: ignore[no-untyped-def]
     return ArrayType(tuple(shape), _product_dtype(x.dtype, y.dtype))
 
 
-def _tensordot_left(ct, x, y, axes):  # type: ignore[no-untyped-def]
+def _tensordot_left(ct: Any, x: Any, y: Any, axes: Any) -> Any:
     of_x, of_y = axes
     free_y = [i for i in range(y.ndim) if i not in of_y]
     free_x = [i for i in range(x.ndim) if i not in of_x]
@@ -115,7 +116,7 @@ def _tensordot_left(ct, x, y, axes):  # type: ignore[no-untyped-def]
     return np.transpose(out, [order.index(i) for i in range(x.ndim)])
 
 
-def _tensordot_right(ct, x, y, axes):  # type: ignore[no-untyped-def]
+def _tensordot_right(ct: Any, x: Any, y: Any, axes: Any) -> Any:
     of_x, of_y = axes
     free_x = [i for i in range(x.ndim) if i not in of_x]
     free_y = [i for i in range(y.ndim) if i not in of_y]
@@ -124,7 +125,7 @@ def _tensordot_right(ct, x, y, axes):  # type: ignore[no-untyped-def]
     return np.transpose(out, [order.index(i) for i in range(y.ndim)])
 
 
-def _tensordot_batch(args, batched, axes):  # type: ignore[no-untyped-def]
+def _tensordot_batch(args: Any, batched: Any, axes: Any) -> Any:
     x, y = args
     of_x, of_y = axes
     if batched == (True, False):
@@ -140,7 +141,7 @@ def _tensordot_batch(args, batched, axes):  # type: ignore[no-untyped-def]
                      [0, *free])
 
 
-def _tensordot_text(args, params, types):  # type: ignore[no-untyped-def]
+def _tensordot_text(args: Any, params: Any, types: Any) -> Any:
     of_x, of_y = params["axes"]
     n = len(of_x)
     if of_x == tuple(range(types[0].ndim - n, types[0].ndim)) and of_y == tuple(range(n)):
@@ -157,12 +158,12 @@ tensordot = Op("tensordot", lambda x, y, axes: np.tensordot(x, y, axes)[()], _te
                         sample((2,), (3,), axes=((), ()))))
 
 
-def _parse(subscripts):  # type: ignore[no-untyped-def]
+def _parse(subscripts: Any) -> Any:
     inputs, output = subscripts.split("->")
     return inputs.split(","), output
 
 
-def _sizes(inputs, shapes):  # type: ignore[no-untyped-def]
+def _sizes(inputs: Any, shapes: Any) -> Any:
     sizes: dict[str, int] = {}
     for letters, shape in zip(inputs, shapes, strict=True):
         if len(letters) != len(shape):
@@ -175,20 +176,20 @@ def _sizes(inputs, shapes):  # type: ignore[no-untyped-def]
     return sizes
 
 
-def _einsum_type(*types, subscripts):  # type: ignore[no-untyped-def]
+def _einsum_type(*types: Any, subscripts: Any) -> Any:
     inputs, output = _parse(subscripts)
     sizes = _sizes(inputs, [t.shape for t in types])
     dtype = np.result_type(*[t.dtype for t in types])
     return ArrayType(tuple(sizes[letter] for letter in output), dtype)
 
 
-def _einsum_transpose(k):  # type: ignore[no-untyped-def]
+def _einsum_transpose(k: Any) -> Any:
     """Cotangent of operand k: contract the cotangent with all other operands.
 
     Letters that occur in operand k only are broadcast; letters it repeats are put on its
     diagonal.
     """
-    def transpose(ct, *args, subscripts):  # type: ignore[no-untyped-def]
+    def transpose(ct: Any, *args: Any, subscripts: Any) -> Any:
         inputs, output = _parse(subscripts)
         mine = inputs[k]
         sizes = _sizes(inputs, [np.shape(a) for a in args])
@@ -209,18 +210,18 @@ def _einsum_transpose(k):  # type: ignore[no-untyped-def]
     return transpose
 
 
-def _stretched(distinct, mine, arg):  # type: ignore[no-untyped-def]
+def _stretched(distinct: Any, mine: Any, arg: Any) -> Any:
     return tuple(np.shape(arg)[mine.index(c)] for c in distinct)
 
 
-def _contract(operands, spec):  # type: ignore[no-untyped-def]
+def _contract(operands: Any, spec: Any) -> Any:
     inputs, output = _parse(spec)
     if len(operands) == 1 and inputs[0] == output:
         return operands[0]
     return einsum(*operands, subscripts=spec)
 
 
-def _on_diagonal(value, distinct, mine, shape):  # type: ignore[no-untyped-def]
+def _on_diagonal(value: Any, distinct: Any, mine: Any, shape: Any) -> Any:
     """Place an array over the distinct letters where the repeated letters agree."""
     equal = np.ones((1,) * len(mine), bool)
     for letter in distinct:
@@ -230,21 +231,19 @@ def _on_diagonal(value, distinct, mine, shape):  # type: ignore[no-untyped-def]
                                                  for a in range(len(mine))])
             other = np.arange(shape[i]).reshape([-1 if a == i else 1 for a in range(len(mine))])
             equal = equal & (first == other)
-    firsts = [mine.index(c) for c in distinct]
-    order = np.argsort(firsts)
-    value = np.transpose(value, order)
+    firsts = [mine.index(c) for c in distinct]           # ascending
     value = np.reshape(value, tuple(shape[i] if i in firsts else 1 for i in range(len(mine))))
     return np.where(equal, value, 0.0)
 
 
-class _ByPosition(tuple[object, ...]):
+class _ByPosition(tuple[Rule, ...]):
     """One einsum transpose an operand, for any number of operands."""
 
-    def __getitem__(self, k):  # type: ignore[no-untyped-def]
+    def __getitem__(self, k: Any) -> Any:
         return _einsum_transpose(k)
 
 
-def _einsum_batch(args, batched, subscripts):  # type: ignore[no-untyped-def]
+def _einsum_batch(args: Any, batched: Any, subscripts: Any) -> Any:
     inputs, output = _parse(subscripts)
     free = next(c for c in map(chr, range(ord("A"), ord("z"))) if c.isalpha()
                 and c not in subscripts)
@@ -252,11 +251,11 @@ def _einsum_batch(args, batched, subscripts):  # type: ignore[no-untyped-def]
     return einsum(*args, subscripts=f"{','.join(inputs)}->{free}{output}")
 
 
-def _einsum_call(*args, subscripts):  # type: ignore[no-untyped-def]
+def _einsum_call(*args: Any, subscripts: Any) -> Any:
     return np.einsum(subscripts, *args, optimize=len(args) > 2)[()]
 
 
-def _einsum_text(args, params, types):  # type: ignore[no-untyped-def]
+def _einsum_text(args: Any, params: Any, types: Any) -> Any:
     optimize = ", optimize=True" if len(args) > 2 else ""
     return f"np.einsum(\"{params['subscripts']}\", {', '.join(args)}{optimize})"
 
@@ -269,4 +268,3 @@ einsum = Op("einsum", _einsum_call, _einsum_type, Multilinear(_ByPosition()),
                      sample((3, 3, 2), subscripts="iij->ij"),
                      sample((2, 3, 2, 3), subscripts="abcd->bd"),
                      sample((2, 3), (1, 3), subscripts="ij,ij->i")))
-

@@ -5,26 +5,29 @@ stays in place where they are adjacent and moves to the front otherwise, and a b
 front can change which of the two happens; ``move`` undoes that.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ..errors import UnsupportedArgumentError
 from .index_form import getitem_shape
 
 
-def _is_advanced(part, has_arrays):  # type: ignore[no-untyped-def]
+def _is_advanced(part: Any, has_arrays: Any) -> Any:
     if isinstance(part, int):
         return has_arrays
     return isinstance(part, tuple) and part[0] in "am"
 
 
-def _block(template, has_arrays):  # type: ignore[no-untyped-def]
+def _block(template: Any, has_arrays: Any) -> Any:
     """Whether the block is adjacent, and the result axis where it starts."""
     places = [i for i, p in enumerate(template) if _is_advanced(p, has_arrays)]
     adjacent = not places or places == list(range(places[0], places[-1] + 1))
     return adjacent, places[0] if places and adjacent else 0
 
 
-def batched_index(x_shape, template, arrays, x_batched, array_batched):  # type: ignore[no-untyped-def]
+def batched_index(x_shape: Any, template: Any, arrays: Any, x_batched: Any,
+                  array_batched: Any) -> Any:
     """Index of the batched operation, its arrays, and the result axes to move.
 
     Returns:
@@ -58,14 +61,14 @@ def batched_index(x_shape, template, arrays, x_batched, array_batched):  # type:
     return new, [rows, *aligned], block, tuple(b + start for b in block)
 
 
-def _block_ndim(template, arrays):  # type: ignore[no-untyped-def]
+def _block_ndim(template: Any, arrays: Any) -> Any:
     ndims = [1 if a.dtype == bool else a.ndim for a in arrays]
     return max(ndims, default=0)
 
 
-def batch_read(op):  # type: ignore[no-untyped-def]
+def batch_read(op: Any) -> Any:
     """Batching rule of an operator that reads elements."""
-    def batch(args, batched, index):  # type: ignore[no-untyped-def]
+    def batch(args: Any, batched: Any, index: Any) -> Any:
         x, *arrays = args
         new, arrays, source, destination = batched_index(x.shape, index, arrays, batched[0],
                                                          batched[1:])
@@ -74,9 +77,9 @@ def batch_read(op):  # type: ignore[no-untyped-def]
     return batch
 
 
-def batch_write(op):  # type: ignore[no-untyped-def]
+def batch_write(op: Any) -> Any:
     """Batching rule of an operator that writes elements."""
-    def batch(args, batched, index):  # type: ignore[no-untyped-def]
+    def batch(args: Any, batched: Any, index: Any) -> Any:
         x, value, *arrays = args
         size = next(a.shape[0] for a, b in zip(args, batched, strict=True) if b)
         if not batched[0]:
@@ -93,4 +96,3 @@ def batch_write(op):  # type: ignore[no-untyped-def]
             value = np.moveaxis(value, destination, source)
         return op()(x, value, *arrays, index=new)
     return batch
-

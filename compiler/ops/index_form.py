@@ -6,12 +6,13 @@ An index is stored as a tuple of parts: an integer (non-negative), ``None`` for 
 operand, which selects ``count`` elements. Ellipses are expanded.
 """
 
-from functools import lru_cache
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 
-def canonical_index(shape, index, count_mask):  # type: ignore[no-untyped-def]
+def canonical_index(shape: Any, index: Any, count_mask: Any) -> Any:
     """Parts and array operands of ``x[index]`` for ``x`` of the given shape."""
     parts = list(index) if isinstance(index, tuple) else [index]
     parts = [_as_index_part(p) for p in parts]
@@ -25,7 +26,9 @@ def canonical_index(shape, index, count_mask):  # type: ignore[no-untyped-def]
         raise IndexError("an index can only have a single ellipsis ('...')")
     at = dots[0] if dots else len(parts)
     parts[at:at + len(dots)] = missing
-    template, arrays, axis = [], [], 0
+    template: list[Any] = []
+    arrays: list[Any] = []
+    axis = 0
     for part in parts:
         if part is None:
             template.append(None)
@@ -49,7 +52,7 @@ def canonical_index(shape, index, count_mask):  # type: ignore[no-untyped-def]
     return tuple(template), arrays
 
 
-def _as_index_part(part):  # type: ignore[no-untyped-def]
+def _as_index_part(part: Any) -> Any:
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
     if hasattr(part, "_record_"):
@@ -70,11 +73,11 @@ def _as_index_part(part):  # type: ignore[no-untyped-def]
     return array
 
 
-def _stack_parts(part):  # type: ignore[no-untyped-def]
+def _stack_parts(part: Any) -> Any:
     return np.stack([_as_index_part(p) for p in part])
 
 
-def _axes_used(part):  # type: ignore[no-untyped-def]
+def _axes_used(part: Any) -> Any:
     if part is None or part is Ellipsis:
         return 0
     if type(part) not in (int, slice) and part.dtype == bool:
@@ -82,7 +85,7 @@ def _axes_used(part):  # type: ignore[no-untyped-def]
     return 1
 
 
-def _slice_part(part, length):  # type: ignore[no-untyped-def]
+def _slice_part(part: Any, length: Any) -> Any:
     start, stop, step = part.indices(length)
     n = len(range(start, stop, step))
     if n == 0:
@@ -93,20 +96,20 @@ def _slice_part(part, length):  # type: ignore[no-untyped-def]
     return ("s", start, None if stop < 0 else stop, step)
 
 
-def _integer_part(part, length, axis):  # type: ignore[no-untyped-def]
+def _integer_part(part: Any, length: Any, axis: Any) -> Any:
     if not -length <= part < length:
         raise IndexError(f"index {part} is out of bounds for axis {axis} with size {length}")
     return part % length
 
 
-def _check_bounds(part, length, axis):  # type: ignore[no-untyped-def]
+def _check_bounds(part: Any, length: Any, axis: Any) -> Any:
     if not hasattr(part, "_record_") and part.size and not (
             -length <= part.min() and part.max() < length):
         bad = part.max() if part.max() >= length else part.min()
         raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {length}")
 
 
-def numpy_index(template, arrays):  # type: ignore[no-untyped-def]
+def numpy_index(template: Any, arrays: Any) -> Any:
     """The index as NumPy takes it."""
     operands = iter(arrays)
     return tuple(
@@ -115,11 +118,12 @@ def numpy_index(template, arrays):  # type: ignore[no-untyped-def]
         for part in template)
 
 
-@lru_cache(maxsize=None)
-def _indexed_shape(shape, template, array_shapes):  # type: ignore[no-untyped-def]
+@cache
+def _indexed_shape(shape: Any, template: Any, array_shapes: Any) -> Any:
     # Ask NumPy, with one element of memory behind the array and with zeros as indices.
     probe = np.broadcast_to(np.zeros((), np.int8), shape)
-    index, operands = [], iter(array_shapes)
+    index: list[Any] = []
+    operands = iter(array_shapes)
     for part in template:
         if isinstance(part, tuple) and part[0] == "m":
             index += [np.zeros(part[1], np.intp)] * len(next(operands))
@@ -130,12 +134,12 @@ def _indexed_shape(shape, template, array_shapes):  # type: ignore[no-untyped-de
     return probe[tuple(index)].shape
 
 
-def getitem_shape(shape, template, array_shapes):  # type: ignore[no-untyped-def]
+def getitem_shape(shape: Any, template: Any, array_shapes: Any) -> Any:
     """Shape of ``x[index]``."""
     return _indexed_shape(tuple(shape), template, tuple(map(tuple, array_shapes)))
 
 
-def index_text(template, arrays, shape):  # type: ignore[no-untyped-def]
+def index_text(template: Any, arrays: Any, shape: Any) -> Any:
     """The index as Python spells it."""
     operands, texts, axis = iter(arrays), [], 0
     for part in template:
@@ -154,7 +158,7 @@ def index_text(template, arrays, shape):  # type: ignore[no-untyped-def]
     return ", ".join(texts)
 
 
-def _slice_text(part, length):  # type: ignore[no-untyped-def]
+def _slice_text(part: Any, length: Any) -> Any:
     _, start, stop, step = part
     if step < 0:
         first = "" if start == length - 1 else str(start)
@@ -165,6 +169,6 @@ def _slice_text(part, length):  # type: ignore[no-untyped-def]
     return f"{first}:{last}" + (f":{step}" if step != 1 else "")
 
 
-def _reaches(part, length):  # type: ignore[no-untyped-def]
+def _reaches(part: Any, length: Any) -> Any:
     _, start, stop, step = part
     return len(range(start, stop, step)) == len(range(start, length, step))

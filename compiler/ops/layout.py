@@ -1,6 +1,7 @@
 """Rearranging elements: reshape, transpose, broadcast, join, pad, roll, triangles."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -8,24 +9,24 @@ from ..arraytype import ArrayType
 from .row import Linear, Op, broadcast_shapes, sample, shift_axes
 
 
-def _call_text(callee):  # type: ignore[no-untyped-def]
-    def text(args, params, types):  # type: ignore[no-untyped-def]
+def _call_text(callee: Any) -> Any:
+    def text(args: Any, params: Any, types: Any) -> Any:
         settings = "".join(f", {v!r}" for v in params.values())
         return f"{callee}({args[0]}{settings})"
     return text
 
 
-def _shape_text(shape):  # type: ignore[no-untyped-def]
+def _shape_text(shape: Any) -> Any:
     return str(shape[0]) if len(shape) == 1 else repr(shape)
 
 
-def _reshape_type(x, shape):  # type: ignore[no-untyped-def]
+def _reshape_type(x: Any, shape: Any) -> Any:
     if math.prod(shape) != x.size:
         raise ValueError(f"cannot reshape array of size {x.size} into shape {shape}")
     return ArrayType(shape, x.dtype)
 
 
-def _reshape_text(args, params, types):  # type: ignore[no-untyped-def]
+def _reshape_text(args: Any, params: Any, types: Any) -> Any:
     (x,), shape = types, params["shape"]
     if len(shape) == x.ndim + 1:                       # one new axis: x[:, None]
         for k in range(len(shape)):
@@ -42,19 +43,20 @@ def _reshape_text(args, params, types):  # type: ignore[no-untyped-def]
     return f"{args[0]}.reshape({', '.join(map(str, shape)) or '()'})"
 
 
-reshape = Op("reshape", lambda x, shape: np.reshape(x, shape)[()], _reshape_type,
-             Linear(lambda ct, x, shape: np.reshape(ct, x.shape)), params=("shape",),
-             python=_reshape_text, fresh=False,
-             batch=lambda args, batched, shape: reshape(args[0], shape=(args[0].shape[0], *shape)),
-             samples=(sample((2, 3), shape=(3, 2)), sample((), shape=(1, 1)),
-                      sample((0, 3), shape=(3, 0)), sample((6,), shape=(1, 2, 3))))
+reshape: Op = Op("reshape", lambda x, shape: np.reshape(x, shape)[()], _reshape_type,
+                 Linear(lambda ct, x, shape: np.reshape(ct, x.shape)), params=("shape",),
+                 python=_reshape_text, fresh=False,
+                 batch=lambda args, batched, shape: reshape(
+                     args[0], shape=(args[0].shape[0], *shape)),
+                 samples=(sample((2, 3), shape=(3, 2)), sample((), shape=(1, 1)),
+                          sample((0, 3), shape=(3, 0)), sample((6,), shape=(1, 2, 3))))
 
 
-def _transpose_type(x, axes):  # type: ignore[no-untyped-def]
+def _transpose_type(x: Any, axes: Any) -> Any:
     return ArrayType(tuple(x.shape[a] for a in axes), x.dtype)
 
 
-def _transpose_text(args, params, types):  # type: ignore[no-untyped-def]
+def _transpose_text(args: Any, params: Any, types: Any) -> Any:
     axes = params["axes"]
     if axes == tuple(range(len(axes)))[::-1]:
         return f"{args[0]}.T"
@@ -63,25 +65,26 @@ def _transpose_text(args, params, types):  # type: ignore[no-untyped-def]
     return f"{args[0]}.transpose({', '.join(map(str, axes))})"
 
 
-def inverse_permutation(axes):  # type: ignore[no-untyped-def]
+def inverse_permutation(axes: Any) -> Any:
     """The permutation that undoes ``axes``."""
     return tuple(axes.index(i) for i in range(len(axes)))
 
 
-transpose = Op("transpose", lambda x, axes: np.transpose(x, axes), _transpose_type,
-               Linear(lambda ct, x, axes: np.transpose(ct, inverse_permutation(axes))),
-               params=("axes",), python=_transpose_text, fresh=False,
-               batch=lambda args, batched, axes: transpose(args[0], axes=(0, *shift_axes(axes))),
-               samples=(sample((2, 3), axes=(1, 0)), sample((2, 3, 4), axes=(2, 0, 1))))
+transpose: Op = Op("transpose", lambda x, axes: np.transpose(x, axes), _transpose_type,
+                   Linear(lambda ct, x, axes: np.transpose(ct, inverse_permutation(axes))),
+                   params=("axes",), python=_transpose_text, fresh=False,
+                   batch=lambda args, batched, axes: transpose(
+                       args[0], axes=(0, *shift_axes(axes))),
+                   samples=(sample((2, 3), axes=(1, 0)), sample((2, 3, 4), axes=(2, 0, 1))))
 
 
-def _broadcast_type(x, shape):  # type: ignore[no-untyped-def]
+def _broadcast_type(x: Any, shape: Any) -> Any:
     if broadcast_shapes(x.shape, shape) != shape:
         raise ValueError(f"an array of shape {x.shape} cannot be broadcast to {shape}")
     return ArrayType(shape, x.dtype)
 
 
-def sum_to(x, shape):  # type: ignore[no-untyped-def]
+def sum_to(x: Any, shape: Any) -> Any:
     """Undo broadcasting: sum over the axes that were added or stretched."""
     if x.shape == shape:
         return x
@@ -93,12 +96,12 @@ def sum_to(x, shape):  # type: ignore[no-untyped-def]
     return np.reshape(x, shape) if x.shape != shape else x
 
 
-def broadcast(x, shape):  # type: ignore[no-untyped-def]
+def broadcast(x: Any, shape: Any) -> Any:
     """``broadcast_to``, or ``x`` itself where the shape is already that."""
     return x if np.shape(x) == shape else broadcast_to(x, shape=shape)
 
 
-def _broadcast_batch(args, batched, shape):  # type: ignore[no-untyped-def]
+def _broadcast_batch(args: Any, batched: Any, shape: Any) -> Any:
     (x,) = args
     missing = len(shape) - (x.ndim - 1)
     x = np.reshape(x, (x.shape[0], *(1,) * missing, *x.shape[1:]))
@@ -114,35 +117,32 @@ broadcast_to = Op("broadcast_to", lambda x, shape: np.broadcast_to(x, shape), _b
                            sample((2, 1), shape=(3, 2, 4)), sample((1,), shape=(0,))))
 
 
-def _same_rank(args, batched):  # type: ignore[no-untyped-def]
+def _same_rank(args: Any, batched: Any) -> Any:
     """All operands with a batch axis in front."""
     size = next(a.shape[0] for a, b in zip(args, batched, strict=True) if b)
     return [a if b else np.broadcast_to(a, (size, *np.shape(a)))
             for a, b in zip(args, batched, strict=True)]
 
 
-def _list_text(callee):  # type: ignore[no-untyped-def]
-    def text(args, params, types):  # type: ignore[no-untyped-def]
+def _list_text(callee: Any) -> Any:
+    def text(args: Any, params: Any, types: Any) -> Any:
         axis = f", axis={params['axis']}" if params["axis"] else ""
         return f"{callee}([{', '.join(args)}]{axis})"
     return text
 
 
-def _stack_text(args, params, types):  # type: ignore[no-untyped-def]
+def _stack_text(args: Any, params: Any, types: Any) -> Any:
     if types[0].ndim == 0:
         return f"np.array([{', '.join(args)}])"
     return _list_text("np.stack")(args, params, types)
 
 
-def _common_dtype(types):  # type: ignore[no-untyped-def]
-    strong = [t.dtype for t in types if not t.weak]
-    weak = [t.dtype.type(0).item() for t in types if t.weak]
-    if not strong:
-        return np.result_type(*[t.dtype for t in types])
-    return np.result_type(*strong, *weak)
+def _common_dtype(types: Any) -> Any:
+    # Joining makes arrays of Python numbers first, so that they are not weak here.
+    return np.result_type(*[t.dtype for t in types])
 
 
-def _concatenate_type(*types, axis):  # type: ignore[no-untyped-def]
+def _concatenate_type(*types: Any, axis: Any) -> Any:
     first = types[0].shape
     for t in types:
         if t.ndim != len(first) or any(
@@ -153,7 +153,7 @@ def _concatenate_type(*types, axis):  # type: ignore[no-untyped-def]
     return ArrayType((*first[:axis], total, *first[axis + 1:]), _common_dtype(types))
 
 
-def _concatenate_transpose(ct, *args, axis):  # type: ignore[no-untyped-def]
+def _concatenate_transpose(ct: Any, *args: Any, axis: Any) -> Any:
     parts, start = [], 0
     for arg in args:
         stop = start + arg.shape[axis]
@@ -162,15 +162,16 @@ def _concatenate_transpose(ct, *args, axis):  # type: ignore[no-untyped-def]
     return tuple(parts)
 
 
-concatenate = Op("concatenate", lambda *args, axis: np.concatenate(args, axis),
-                 _concatenate_type, Linear(_concatenate_transpose, None), params=("axis",),
-                 python=_list_text("np.concatenate"),
-                 batch=lambda args, batched, axis: concatenate(*_same_rank(args, batched),
-                                                               axis=axis + 1),
-                 samples=(sample((2, 3), (1, 3), axis=0), sample((2, 3), (2, 0), (2, 1), axis=1)))
+concatenate: Op = Op("concatenate", lambda *args, axis: np.concatenate(args, axis),
+                     _concatenate_type, Linear(_concatenate_transpose, None), params=("axis",),
+                     python=_list_text("np.concatenate"),
+                     batch=lambda args, batched, axis: concatenate(*_same_rank(args, batched),
+                                                                   axis=axis + 1),
+                     samples=(sample((2, 3), (1, 3), axis=0),
+                              sample((2, 3), (2, 0), (2, 1), axis=1)))
 
 
-def _stack_type(*types, axis):  # type: ignore[no-untyped-def]
+def _stack_type(*types: Any, axis: Any) -> Any:
     shape = types[0].shape
     if any(t.shape != shape for t in types):
         raise ValueError("all input arrays must have the same shape, but they are "
@@ -178,17 +179,17 @@ def _stack_type(*types, axis):  # type: ignore[no-untyped-def]
     return ArrayType((*shape[:axis], len(types), *shape[axis:]), _common_dtype(types))
 
 
-def _stack_transpose(ct, *args, axis):  # type: ignore[no-untyped-def]
+def _stack_transpose(ct: Any, *args: Any, axis: Any) -> Any:
     return tuple(ct[(slice(None),) * axis + (i,)] for i in range(len(args)))
 
 
-stack = Op("stack", lambda *args, axis: np.stack(args, axis), _stack_type,
-           Linear(_stack_transpose, None), params=("axis",), python=_stack_text,
-           batch=lambda args, batched, axis: stack(*_same_rank(args, batched), axis=axis + 1),
-           samples=(sample((), (), axis=0), sample((2, 3), (2, 3), axis=1)))
+stack: Op = Op("stack", lambda *args, axis: np.stack(args, axis), _stack_type,
+               Linear(_stack_transpose, None), params=("axis",), python=_stack_text,
+               batch=lambda args, batched, axis: stack(*_same_rank(args, batched), axis=axis + 1),
+               samples=(sample((), (), axis=0), sample((2, 3), (2, 3), axis=1)))
 
 
-def _roll_text(args, params, types):  # type: ignore[no-untyped-def]
+def _roll_text(args: Any, params: Any, types: Any) -> Any:
     shift, axis = params["shift"], params["axis"]
     if len(axis) == 1:
         where = "" if types[0].ndim == 1 else f", axis={axis[0]}"
@@ -196,40 +197,40 @@ def _roll_text(args, params, types):  # type: ignore[no-untyped-def]
     return f"np.roll({args[0]}, {shift}, axis={axis})"
 
 
-def _roll_transpose(ct, x, shift, axis):  # type: ignore[no-untyped-def]
+def _roll_transpose(ct: Any, x: Any, shift: Any, axis: Any) -> Any:
     return roll(ct, shift=tuple(-s for s in shift), axis=axis)
 
 
-roll = Op("roll", lambda x, shift, axis: np.roll(x, shift, axis),
-          lambda x, shift, axis: ArrayType(x.shape, x.dtype), Linear(_roll_transpose),
-          params=("shift", "axis"), python=_roll_text,
-          batch=lambda args, batched, shift, axis: roll(args[0], shift=shift,
-                                                        axis=shift_axes(axis)),
-          samples=(sample((5,), shift=(2,), axis=(0,)),
-                   sample((2, 3), shift=(1, -4), axis=(0, 1))))
+roll: Op = Op("roll", lambda x, shift, axis: np.roll(x, shift, axis),
+              lambda x, shift, axis: ArrayType(x.shape, x.dtype), Linear(_roll_transpose),
+              params=("shift", "axis"), python=_roll_text,
+              batch=lambda args, batched, shift, axis: roll(args[0], shift=shift,
+                                                            axis=shift_axes(axis)),
+              samples=(sample((5,), shift=(2,), axis=(0,)),
+                       sample((2, 3), shift=(1, -4), axis=(0, 1))))
 
 
-def _pad_type(x, widths):  # type: ignore[no-untyped-def]
+def _pad_type(x: Any, widths: Any) -> Any:
     return ArrayType(tuple(n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)), x.dtype)
 
 
-def _pad_transpose(ct, x, widths):  # type: ignore[no-untyped-def]
+def _pad_transpose(ct: Any, x: Any, widths: Any) -> Any:
     return ct[tuple(slice(a, a + n) for n, (a, _) in zip(x.shape, widths, strict=True))]
 
 
-def _pad_text(args, params, types):  # type: ignore[no-untyped-def]
+def _pad_text(args: Any, params: Any, types: Any) -> Any:
     widths = params["widths"]
     return f"np.pad({args[0]}, {widths[0] if len(widths) == 1 else widths})"
 
 
-pad = Op("pad", lambda x, widths: np.pad(x, widths) if widths else x, _pad_type,
-         Linear(_pad_transpose), params=("widths",), python=_pad_text,
-         batch=lambda args, batched, widths: pad(args[0], widths=((0, 0), *widths)),
-         samples=(sample((3,), widths=((1, 2),)), sample((2, 3), widths=((0, 1), (2, 0)))))
+pad: Op = Op("pad", lambda x, widths: np.pad(x, widths) if widths else x, _pad_type,
+             Linear(_pad_transpose), params=("widths",), python=_pad_text,
+             batch=lambda args, batched, widths: pad(args[0], widths=((0, 0), *widths)),
+             samples=(sample((3,), widths=((1, 2),)), sample((2, 3), widths=((0, 1), (2, 0)))))
 
 
-def _triangle(name, call):  # type: ignore[no-untyped-def]
-    def text(args, params, types):  # type: ignore[no-untyped-def]
+def _triangle(name: Any, call: Any) -> Any:
+    def text(args: Any, params: Any, types: Any) -> Any:
         k = f", {params['k']}" if params["k"] else ""
         return f"np.{name}({args[0]}{k})"
 

@@ -1,6 +1,7 @@
 """Reductions and cumulative operations. ``axis`` is a tuple of non-negative axes."""
 
-from functools import lru_cache
+from functools import cache
+from typing import Any
 
 import numpy as np
 import scipy.special as special
@@ -10,17 +11,17 @@ from .arithmetic import scale
 from .row import General, Linear, Op, ZeroDerivative, batch_by_axis, sample
 
 
-def kept_shape(shape, axis):  # type: ignore[no-untyped-def]
+def kept_shape(shape: Any, axis: Any) -> Any:
     """Shape after reducing with ``keepdims=True``."""
     return tuple(1 if i in axis else n for i, n in enumerate(shape))
 
 
-def _reduced_type(call):  # type: ignore[no-untyped-def]
-    @lru_cache(maxsize=None)
-    def dtype_of(dtype):  # type: ignore[no-untyped-def]
-        return np.asarray(call(np.ones(1, dtype))).dtype
+def _reduced_type(call: Any) -> Any:
+    @cache
+    def dtype_of(dtype: Any) -> Any:
+        return np.asarray(call(np.ones(1, dtype), axis=(0,), keepdims=False)).dtype
 
-    def rule(x, axis, keepdims):  # type: ignore[no-untyped-def]
+    def rule(x: Any, axis: Any, keepdims: Any) -> Any:
         shape = kept_shape(x.shape, axis)
         if not keepdims:
             shape = tuple(n for i, n in enumerate(shape) if i not in axis)
@@ -28,15 +29,15 @@ def _reduced_type(call):  # type: ignore[no-untyped-def]
     return rule
 
 
-def axis_text(types, axis):  # type: ignore[no-untyped-def]
+def axis_text(types: Any, axis: Any) -> Any:
     """How an axis tuple is spelled: nothing for all axes, a number for one."""
     if len(axis) == types[0].ndim:
         return ""
     return f", axis={axis[0] if len(axis) == 1 else axis}"
 
 
-def _spelling(callee):  # type: ignore[no-untyped-def]
-    def text(args, params, types):  # type: ignore[no-untyped-def]
+def _spelling(callee: Any) -> Any:
+    def text(args: Any, params: Any, types: Any) -> Any:
         keep = ", keepdims=True" if params["keepdims"] else ""
         return f"{callee}({args[0]}{axis_text(types, params['axis'])}{keep})"
     return text
@@ -48,8 +49,9 @@ _SAMPLES = (sample((2, 3), axis=(0,), keepdims=False), sample((2, 3), axis=(1,),
 _EMPTY = (sample((0, 3), axis=(0,), keepdims=False), sample((2, 0), axis=(0,), keepdims=True))
 
 
-def _reduction(name, call, derivative, callee=None, samples=_SAMPLES, **fields):  # type: ignore[no-untyped-def]
-    def reduce(x, axis, keepdims):  # type: ignore[no-untyped-def]
+def _reduction(name: Any, call: Any, derivative: Any, callee: Any = None, samples: Any = _SAMPLES,
+               **fields: Any) -> Any:
+    def reduce(x: Any, axis: Any, keepdims: Any) -> Any:
         return call(x, axis=axis, keepdims=keepdims)
 
     row = Op(name, reduce, _reduced_type(call), derivative, params=("axis", "keepdims"),
@@ -58,18 +60,18 @@ def _reduction(name, call, derivative, callee=None, samples=_SAMPLES, **fields):
     return row
 
 
-def expand(value, like, axis, keepdims):  # type: ignore[no-untyped-def]
+def expand(value: Any, like: Any, axis: Any, keepdims: Any) -> Any:
     """A reduced value with its reduced axes back, of length one."""
     if keepdims or not axis:
         return value
     return np.reshape(value, kept_shape(like.shape, axis))
 
 
-def _sum_transpose(ct, x, axis, keepdims):  # type: ignore[no-untyped-def]
+def _sum_transpose(ct: Any, x: Any, axis: Any, keepdims: Any) -> Any:
     return np.broadcast_to(expand(ct, x, axis, keepdims), x.shape)
 
 
-def _prod_jvp(args, tangents, out, axis, keepdims):  # type: ignore[no-untyped-def]
+def _prod_jvp(args: Any, tangents: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     # Products of all other elements from exclusive running products of both sides: right with
     # any number of zeros, 3n multiplications.
     (x,), (t,) = args, tangents
@@ -89,7 +91,7 @@ def _prod_jvp(args, tangents, out, axis, keepdims):  # type: ignore[no-untyped-d
     return np.reshape(result, kept_shape(x.shape, axis)) if keepdims else result
 
 
-def _extremum_jvp(args, tangents, out, axis, keepdims):  # type: ignore[no-untyped-def]
+def _extremum_jvp(args: Any, tangents: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     # The derivative is shared evenly by all elements that attain the extremum.
     (x,), (t,) = args, tangents
     chosen = x == expand(out, x, axis, keepdims)
@@ -98,11 +100,15 @@ def _extremum_jvp(args, tangents, out, axis, keepdims):  # type: ignore[no-untyp
         count.astype(out.dtype)
 
 
-def _logsumexp_jvp(args, tangents, out, axis, keepdims):  # type: ignore[no-untyped-def]
+def _logsumexp_jvp(args: Any, tangents: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     (x,), (t,) = args, tangents
     top = expand(out, x, axis, keepdims)
     weights = np.exp(x - np.where(np.isfinite(top), top, 0.0))
     return np.sum(scale(t, weights), axis=axis, keepdims=keepdims)
+
+
+def _logsumexp_call(x: Any, axis: Any, keepdims: Any) -> Any:
+    return special.logsumexp(x, axis=axis if len(axis) < np.ndim(x) else None, keepdims=keepdims)
 
 
 sum = _reduction("sum", np.sum, Linear(_sum_transpose), samples=_SAMPLES + _EMPTY)
@@ -112,12 +118,12 @@ min = _reduction("min", np.min, General(_extremum_jvp))
 any = _reduction("any", np.any, ZeroDerivative())
 all = _reduction("all", np.all, ZeroDerivative())
 count_nonzero = _reduction("count_nonzero", np.count_nonzero, ZeroDerivative())
-logsumexp = _reduction("logsumexp", special.logsumexp, General(_logsumexp_jvp),
+logsumexp = _reduction("logsumexp", _logsumexp_call, General(_logsumexp_jvp),
                        callee="special.logsumexp")
 
 
-def _one_axis_text(callee):  # type: ignore[no-untyped-def]
-    def text(args, params, types):  # type: ignore[no-untyped-def]
+def _one_axis_text(callee: Any) -> Any:
+    def text(args: Any, params: Any, types: Any) -> Any:
         return f"{callee}({args[0]}{axis_text(types, (params['axis'],))})"
     return text
 
@@ -125,8 +131,8 @@ def _one_axis_text(callee):  # type: ignore[no-untyped-def]
 _AXIS_SAMPLES = (sample((4,), axis=0), sample((2, 3), axis=1), sample((2, 3, 2), axis=0))
 
 
-def _cumulative(name, call, derivative):  # type: ignore[no-untyped-def]
-    def type_rule(x, axis):  # type: ignore[no-untyped-def]
+def _cumulative(name: Any, call: Any, derivative: Any) -> Any:
+    def type_rule(x: Any, axis: Any) -> Any:
         return ArrayType(x.shape, np.asarray(call(np.ones(1, x.dtype))).dtype)
 
     row = Op(name, lambda x, axis: call(x, axis=axis), type_rule, derivative, params=("axis",),
@@ -135,11 +141,11 @@ def _cumulative(name, call, derivative):  # type: ignore[no-untyped-def]
     return row
 
 
-def _cumsum_transpose(ct, x, axis):  # type: ignore[no-untyped-def]
+def _cumsum_transpose(ct: Any, x: Any, axis: Any) -> Any:
     return np.flip(np.cumsum(np.flip(ct, axis), axis=axis), axis)
 
 
-def _cumprod_jvp(args, tangents, out, axis):  # type: ignore[no-untyped-def]
+def _cumprod_jvp(args: Any, tangents: Any, out: Any, axis: Any) -> Any:
     # ∂out_k/∂x_i = x_0…x_{i−1} · x_{i+1}…x_k: a lower triangular array, right with any zeros.
     (x,), (t,) = args, tangents
     n = x.shape[axis]
@@ -156,8 +162,8 @@ cumsum = _cumulative("cumsum", np.cumsum, Linear(_cumsum_transpose))
 cumprod = _cumulative("cumprod", np.cumprod, General(_cumprod_jvp))
 
 
-def _arg_row(name, call, keeps_axis):  # type: ignore[no-untyped-def]
-    def type_rule(x, axis):  # type: ignore[no-untyped-def]
+def _arg_row(name: Any, call: Any, keeps_axis: Any) -> Any:
+    def type_rule(x: Any, axis: Any) -> Any:
         shape = x.shape if keeps_axis else x.shape[:axis] + x.shape[axis + 1:]
         return ArrayType(shape, np.dtype(np.intp))
 
@@ -172,12 +178,12 @@ argmax = _arg_row("argmax", np.argmax, keeps_axis=False)
 argmin = _arg_row("argmin", np.argmin, keeps_axis=False)
 
 
-def _stable_argsort(x, axis):  # type: ignore[no-untyped-def]
+def _stable_argsort(x: Any, axis: Any) -> Any:
     return np.argsort(x, axis=axis, kind="stable")
 
 
-argsort = Op("argsort", _stable_argsort, lambda x, axis: ArrayType(x.shape, np.dtype(np.intp)),
-             ZeroDerivative(), params=("axis",), samples=_AXIS_SAMPLES,
-             python=lambda args, params, types:
-                 f"np.argsort({args[0]}, axis={params['axis']}, kind=\"stable\")",
-             batch=batch_by_axis(lambda: argsort))
+argsort: Op = Op("argsort", _stable_argsort, lambda x, axis: ArrayType(x.shape, np.dtype(np.intp)),
+                 ZeroDerivative(), params=("axis",), samples=_AXIS_SAMPLES,
+                 python=lambda args, params, types:
+                     f"np.argsort({args[0]}, axis={params['axis']}, kind=\"stable\")",
+                 batch=batch_by_axis(lambda: argsort))

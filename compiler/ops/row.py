@@ -8,7 +8,7 @@ and batching rules are therefore plain functions that can be called in a test.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,7 @@ class Infix:
     """Spelled with an operator; ``power`` binds to the right, all others to the left."""
 
     symbol: str
-    precedence: int
+    precedence: float
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,8 @@ class Op:
         batch: ``batch(args, batched, **params)`` with leading batch axes, or None: elementwise.
         python: callee (``np.sin``), or a function ``(operand texts, params, types) -> text``.
         infix: operator syntax instead of a call.
-        domain: interval an operand, from which tests draw.
+        domain: interval an operand, from which tests draw; integers or booleans where its
+            ends are such.
         samples: operands and parameters for tests of operators that are not elementwise.
         commutative: whether two operands may be exchanged.
         fresh: whether the result never shares memory with an operand.
@@ -147,7 +148,7 @@ class Op:
         return self.name
 
 
-@lru_cache(maxsize=None)
+@cache
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """NumPy's broadcasting rule on shapes."""
     try:
@@ -156,7 +157,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         raise ShapeError(f"Shapes {' and '.join(map(str, shapes))} do not broadcast.") from None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _result_dtype(call: Callable[..., Any], operands: tuple[tuple[np.dtype[Any], bool], ...]
                   ) -> np.dtype[Any]:
     """Dtype NumPy gives: asked of NumPy itself, with one-element arrays."""

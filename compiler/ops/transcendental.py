@@ -1,6 +1,7 @@
 """Exponentials, logarithms, trigonometric and hyperbolic functions, powers of one operand."""
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy.special as special
@@ -34,7 +35,8 @@ arctan = elementwise("arctan", np.arctan, lambda x, out: 1.0 / (1.0 + x * x))
 sinh = elementwise("sinh", np.sinh, lambda x, out: np.cosh(x))
 cosh = elementwise("cosh", np.cosh, lambda x, out: np.sinh(x))
 tanh = elementwise("tanh", np.tanh, lambda x, out: 1.0 - out * out)
-arcsinh = elementwise("arcsinh", np.arcsinh, lambda x, out: 1.0 / np.hypot(x, 1.0))
+arcsinh = elementwise("arcsinh", np.arcsinh, lambda x, out: 1.0 / (
+    np.sqrt(1.0 + x * x) if x.dtype.kind == "c" else np.hypot(x, 1.0)))
 arccosh = elementwise("arccosh", np.arccosh,
                       lambda x, out: 1.0 / (np.sqrt(x - 1.0) * np.sqrt(x + 1.0)),
                       domain=((1.1, 3.0),))
@@ -60,7 +62,7 @@ logaddexp = elementwise("logaddexp", np.logaddexp,
 logaddexp2 = elementwise("logaddexp2", np.logaddexp2,
                          lambda x, y, out: np.exp2(x - out),
                          lambda x, y, out: np.exp2(y - out), commutative=True)
-ldexp = elementwise("ldexp", np.ldexp, lambda x, n, out: np.ldexp(1.0, n), None,
+ldexp = elementwise("ldexp", np.ldexp, lambda x, n, out: np.ldexp(np.ones_like(x), n), None,
                     domain=((-2.0, 2.0), (-3, 4)))
 float_power = elementwise("float_power", np.float_power,
                           lambda x, y, out: y * np.float_power(x, np.where(y == 0, 1, y - 1)),
@@ -68,7 +70,7 @@ float_power = elementwise("float_power", np.float_power,
                           domain=((0.3, 2.0), (-2.0, 2.0)))
 
 
-def _sinc_derivative(x, out):  # type: ignore[no-untyped-def]
+def _sinc_derivative(x: Any, out: Any) -> Any:
     # (cos πx − sinc x)/x cancels near 0; there the Taylor series is exact to rounding, and so
     # are its own derivatives.
     z = (math.pi * x) ** 2
@@ -89,7 +91,7 @@ logit = elementwise("logit", special.logit, lambda x, out: 1.0 / (x * (1.0 - x))
                     python="special.logit", domain=((0.05, 0.95),))
 
 
-def _complex_part(name, call, transpose):  # type: ignore[no-untyped-def]
+def _complex_part(name: Any, call: Any, transpose: Any) -> Any:
     return Op(name, call, elementwise_type(call), Linear(transpose), python=f"np.{name}",
               fresh=False)
 

@@ -166,7 +166,7 @@ def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], kwargs: dict[st
     kwargs.pop("casting", None)
     kwargs.pop("order", None)
     kwargs.pop("subok", None)
-    if kwargs:
+    if kwargs and not (ufunc.signature and ufunc in FUNCTIONS):
         raise UnsupportedArgumentError(
             f"np.{ufunc.__name__} with {', '.join(kwargs)}= is not supported on traced values.",
             "Leave the option out.", locate())
@@ -177,7 +177,7 @@ def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], kwargs: dict[st
     op = BY_FUNCTION.get(ufunc)
     if op is None and ufunc not in FUNCTIONS:
         raise unsupported(ufunc, locate())
-    result = op(*args) if op is not None else FUNCTIONS[ufunc](*args)
+    result = op(*args) if op is not None else FUNCTIONS[ufunc](*args, **kwargs)
     return write_out(result, out, where)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arraytype import ArrayType
+from ..arraytype import ArrayType, python_number
 from ..errors import NotDifferentiableError
 from ..graph import INPUT, PICK, Graph, Guard, Node, keep_leaf
 from ..ops import arithmetic, layout
@@ -16,6 +16,7 @@ from ..ops.row import (
     Linear,
     Multilinear,
     NoDerivative,
+    Partial,
     ZeroDerivative,
 )
 from ..trace.tracer import TraceBuilder, Tracer, wrap
@@ -49,9 +50,28 @@ def product(t: Any, partial: Any) -> Any:
     return arithmetic.scale(t, partial)
 
 
+def evaluate_partial(partial: Partial, args: Sequence[Tracer], out: Tracer) -> Any:
+    """A partial derivative at the operands and the result, in the result's precision.
+
+    ``np.log(2.0)`` is double precision, although in ``2.0 ** x`` the number 2.0 is not: Python
+    numbers take the result's dtype before a partial computes with them alone.
+    """
+    if not callable(partial):
+        return partial
+    narrow = _NARROW.get(out.dtype)
+    if narrow is not None:
+        args = [arithmetic.convert(a, dtype=narrow) if a.type.weak and a.dtype.kind == "f" else a
+                for a in args]
+    return partial(*args, out)
+
+
+_NARROW = {np.dtype(np.float16): "float16", np.dtype(np.float32): "float32",
+           np.dtype(np.complex64): "float32"}
+
+
 def zeros(builder: TraceBuilder, type: ArrayType) -> Tracer:
     """Zeros of a type, as a traced value."""
-    node = builder.constant(type.dtype.type(0))
+    node = builder.constant(python_number(0, type.dtype) if type.weak else type.dtype.type(0))
     if type.shape:
         node = builder.emit(layout.broadcast_to, (node,), (type.shape,))
     return Tracer(builder, node)
@@ -83,8 +103,7 @@ def tangent_of(builder: TraceBuilder, node: Node, args: Sequence[Tracer],
             for partial, t in zip(partials, tangents, strict=True):
                 if t is None or partial is None:
                     continue
-                value = partial(*args, out) if callable(partial) else partial
-                term = product(t, value)
+                term = product(t, evaluate_partial(partial, args, out))
                 total = term if total is None else total + term
             return total
         case Linear():

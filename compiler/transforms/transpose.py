@@ -15,7 +15,14 @@ from ..graph import CONSTANT, INPUT, PICK, Node, reachable
 from ..ops import arithmetic, indexing, layout
 from ..ops.row import Elementwise, General, Linear, Multilinear, ZeroDerivative
 from ..trace.tracer import TraceBuilder, Tracer, wrap
-from .jvp import fit_tangent, is_differentiable, linear_operands, product, refuse
+from .jvp import (
+    evaluate_partial,
+    fit_tangent,
+    is_differentiable,
+    linear_operands,
+    product,
+    refuse,
+)
 
 Cotangents = dict[Node, Any]
 
@@ -60,7 +67,7 @@ def pull_back(builder: TraceBuilder, node: Node, args: Sequence[Tracer], out: An
                 if wanted[i] and partial is not None:
                     # The result may be smaller than the broadcast shape only if ct is scalar.
                     ct = fit_tangent(ct, node.type)
-                    cts[i] = product(ct, partial(*args, out) if callable(partial) else partial)
+                    cts[i] = product(ct, evaluate_partial(partial, args, out))
         case Linear(transpose):
             operands = linear_operands(derivative, len(args))
             parts = transpose(ct, *args, **node.settings)

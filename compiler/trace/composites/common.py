@@ -1,5 +1,6 @@
 """Helpers of the composite functions: axes, operands, unsupported options."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axis argument as a tuple of non-negative axes; None means all."""
     if axis is None:
         return tuple(range(ndim))
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = axis if isinstance(axis, (tuple, list, np.ndarray)) else (axis,)
     out = tuple(one_axis(a, ndim) for a in axes)
     if len(set(out)) != len(out):
         raise ValueError("duplicate value in 'axis'")
@@ -31,10 +32,10 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 def one_axis(axis: Any, ndim: int) -> int:
     """One axis, non-negative."""
-    axis = int(axis)
+    axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise np.exceptions.AxisError(axis, ndim)
-    return axis % ndim
+    return int(axis % ndim)
 
 
 def refuse(function: str, **options: Any) -> None:

@@ -138,7 +138,7 @@ def _explicit(subscripts: str, ndims: list[int]) -> str:
 @stands_for(np.einsum_path)
 def einsum_path(*operands: Any, **options: Any) -> Any:
     """The contraction path, from shapes alone."""
-    values = [np.broadcast_to(np.zeros(()), v.shape) if hasattr(v, "builder") else v
+    values: list[Any] = [np.broadcast_to(np.zeros(()), v.shape) if hasattr(v, "builder") else v
               for v in operands]
     return np.einsum_path(*values, **options)
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import UnsupportedArgumentError
+from ...arraytype import is_python_number
 from ...graph import CURRENT
 from ...ops import arithmetic, layout
 from .. import mutation
-from ..locate import locate
 from ..registry import stands_for
 from ..tracer import Tracer, contains_tracer, deepest
 
@@ -129,13 +128,14 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
              dtype: Any = None, axis: int = 0, **_: Any) -> Any:
     """Evenly spaced numbers over an interval."""
     if not contains_tracer((start, stop)):
-        out = np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
+        plain: Any = np.linspace
+        out = plain(start, stop, num, endpoint, retstep, dtype, axis)
         return (_constant(out[0]), out[1]) if retstep else _constant(out)
-    start, stop = asarray(start) * 1.0, asarray(stop) * 1.0
+    start, stop = (1.0 * (v if is_python_number(v) else asarray(v)) for v in (start, stop))
     num = int(num)
     intervals = num - 1 if endpoint else num
-    weights = np.arange(num) / max(intervals, 1)
     delta = stop - start
+    weights = (np.arange(num) / max(intervals, 1)).astype(delta.dtype)
     weights = np.reshape(weights, (-1,) + (1,) * np.ndim(delta))
     out = start + weights * delta
     if axis:
@@ -144,12 +144,28 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     return (out, delta / intervals) if retstep else out
 
 
-@stands_for(np.logspace, np.geomspace)
-def spaced_by_factor(*args: Any, **kwargs: Any) -> Any:
-    """Numbers spaced evenly on a logarithmic scale, between traced bounds."""
-    raise UnsupportedArgumentError(
-        "np.logspace and np.geomspace with traced bounds are not supported.",
-        "Write 10 ** np.linspace(a, b, n).", locate())
+@stands_for(np.logspace, creates=True)
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
+             dtype: Any = None, axis: int = 0) -> Any:
+    """Powers of the base with evenly spaced exponents."""
+    if not contains_tracer((start, stop, base)):
+        return _constant(np.logspace(start, stop, num, endpoint, base, dtype, axis))
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    base = np.expand_dims(base, axis) if np.ndim(base) else base
+    return cast(np.power(base, exponents), dtype)
+
+
+@stands_for(np.geomspace, creates=True)
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
+              axis: int = 0) -> Any:
+    """Numbers with a constant ratio, from the first to the last."""
+    if not contains_tracer((start, stop)):
+        return _constant(np.geomspace(start, stop, num, endpoint, dtype, axis))
+    start, stop = np.multiply(1.0, start), np.multiply(1.0, stop)
+    shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
+    powers = linspace(np.zeros(shape), np.log(stop / start), num, endpoint, axis=axis)
+    first = np.expand_dims(start, axis) if np.ndim(start) else start
+    return cast(first * np.exp(powers), dtype)
 
 
 @stands_for(np.array, creates=True)
@@ -197,18 +213,19 @@ def item(x: Tracer, *index: Any) -> Any:
     """The element as a scalar."""
     if index:
         if len(index) == 1 and not isinstance(index[0], tuple):
-            return layout.reshape(x, shape=(x.size,))[index[0]]
-        return x[index[0] if len(index) == 1 else index]
+            return item(layout.reshape(x, shape=(x.size,))[index[0]])
+        return item(x[index[0] if len(index) == 1 else index])
     if x.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
-    return mutation.reshape_scalar(x)
+    x = mutation.reshape_scalar(x)
+    return arithmetic.as_float(x) if x.dtype.kind == "f" else x
 
 
 @stands_for(method="tolist")
 def tolist(x: Tracer) -> Any:
     """Nested lists of scalars."""
     if not x.shape:
-        return x
+        return item(x)
     return [tolist(v) for v in x]
 
 

@@ -107,6 +107,12 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
     return result
 
 
+@stands_for(np.sinc)
+def sinc(x: Any) -> Any:
+    """sin(πx)/(πx)."""
+    return transcendental.sinc(as_array(x))
+
+
 @stands_for(np.isposinf)
 def isposinf(x: Any, out: Any = None) -> Any:
     """Whether elements are positive infinity."""
@@ -122,7 +128,8 @@ def isneginf(x: Any, out: Any = None) -> Any:
 @stands_for(np.isclose)
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     """Whether elements agree within a tolerance."""
-    close = np.abs(as_array(a) - b) <= atol + rtol * np.abs(b)
+    a, b = as_array(a), as_array(b)
+    close = (np.abs(a - b) <= atol + rtol * np.abs(b)) & np.isfinite(b) | (a == b)
     return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
 
 
@@ -136,6 +143,9 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     """Whether shapes and all elements are equal."""
     a, b = as_array(a1), as_array(a2)
-    return a.shape == b.shape and bool(np.all(a == b))
+    if a.shape != b.shape:
+        return False
+    equal = (a == b) | np.isnan(a) & np.isnan(b) if equal_nan else a == b
+    return bool(np.all(equal))
 
 

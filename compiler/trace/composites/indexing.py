@@ -12,7 +12,6 @@ from ..registry import FUNCTIONS, stands_for
 from ..tracer import Tracer
 from .common import as_array, one_axis
 from .creation import cast, fresh
-from .layout import ravel
 
 
 @stands_for(np.where)
@@ -48,7 +47,7 @@ def as_traced(like: Tracer, value: Any) -> Tracer:
 @stands_for(np.flatnonzero)
 def flatnonzero(a: Any) -> Any:
     """Positions of the non-zero elements in the flattened array."""
-    return nonzero(ravel(a))[0]
+    return nonzero(np.ravel(a))[0]
 
 
 @stands_for(np.argwhere)
@@ -62,15 +61,19 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     """Elements at indices along an axis."""
     a, indices = as_array(a), as_array(indices)
     if axis is None:
-        a, axis = ravel(a), 0
+        a, axis = np.ravel(a), 0
     axis = one_axis(axis, a.ndim)
     n = a.shape[axis]
-    if mode == "wrap":
-        indices = indices % n
-    elif mode == "clip":
-        indices = np.minimum(np.maximum(indices, 0), n - 1)
+    indices = _inside(indices, n, mode)
     return mutation.write_out(mutation.getitem(
         _traced(a, indices), (slice(None),) * axis + (indices,)), out)
+
+
+def _inside(indices: Any, n: int, mode: str) -> Any:
+    """Indices brought into range."""
+    if mode == "wrap":
+        return indices % n
+    return np.minimum(np.maximum(indices, 0), n - 1) if mode == "clip" else indices
 
 
 def _traced(a: Any, other: Any) -> Tracer:
@@ -94,7 +97,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """Elements at indices that differ from row to row."""
     a, indices = as_array(arr), as_array(indices)
     if axis is None:
-        a, axis = ravel(a), 0
+        a, axis = np.ravel(a), 0
     axis = one_axis(axis, a.ndim)
     return mutation.getitem(_traced(a, indices), _along(a.shape, indices, axis))
 
@@ -104,7 +107,8 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     """Set elements at indices that differ from row to row."""
     _writable(arr)
     indices = as_array(indices)
-    target, axis = (ravel(arr), 0) if axis is None else (arr, one_axis(axis, arr.ndim))
+    target: Any = np.ravel(arr) if axis is None else arr
+    axis = 0 if axis is None else one_axis(axis, arr.ndim)
     mutation.setitem(target, _along(target.shape, indices, axis), values)
 
 
@@ -131,9 +135,9 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Set elements of the flattened array."""
     _writable(a)
-    ind = ravel(as_array(ind))
-    v = ravel(as_array(v))
-    mutation.setitem(ravel(a), ind, v[np.arange(ind.size) % v.size])
+    ind, v = np.ravel(as_array(ind)), np.ravel(as_array(v))
+    flat: Any = np.ravel(a)
+    mutation.setitem(flat, _inside(ind, a.size, mode), v[np.arange(ind.size) % v.size])
 
 
 @stands_for(np.putmask)
@@ -149,14 +153,15 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """Set the elements where a mask holds to the values, one after the other."""
     _writable(arr)
-    vals = ravel(as_array(vals))
+    vals = np.ravel(as_array(vals))
     mask = as_array(mask)
     mask = mask if mask.dtype == bool else mask != 0
     if vals.size == 1:
         putmask(arr, mask, vals)
     else:
         count = int(np.count_nonzero(mask))
-        mutation.setitem(ravel(arr), ravel(mask), vals[np.arange(count) % vals.size])
+        flat: Any = np.ravel(arr)
+        mutation.setitem(flat, np.ravel(mask), vals[np.arange(count) % vals.size])
 
 
 def _at(combine: Any) -> Any:
@@ -173,7 +178,7 @@ FUNCTIONS[(np.add, "at")] = _at(np.add)
 FUNCTIONS[(np.subtract, "at")] = _at(np.subtract)
 
 
-@stands_for(np.diagonal, np.linalg.diagonal, method="diagonal")
+@stands_for(np.diagonal, method="diagonal")
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """Diagonal of two axes, as the last axis; read-only."""
     a = as_array(a)
@@ -183,6 +188,12 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
                          else min(a.shape[-2] + offset, a.shape[-1])))
     shift_row, shift_column = (0, offset) if offset >= 0 else (-offset, 0)
     return a[..., rows + shift_row, rows + shift_column]
+
+
+@stands_for(np.linalg.diagonal)
+def linalg_diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """Diagonals of the matrices in the last two axes."""
+    return diagonal(x, offset, -2, -1)
 
 
 @stands_for(np.diag)
@@ -201,22 +212,33 @@ def diag(v: Any, k: int = 0) -> Any:
 @stands_for(np.diagflat)
 def diagflat(v: Any, k: int = 0) -> Any:
     """The matrix with the flattened array on a diagonal."""
-    return diag(ravel(v), k)
+    return diag(np.ravel(v), k)
 
 
-@stands_for(np.trace, np.linalg.trace, method="trace")
+@stands_for(np.trace, method="trace")
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
           out: Any = None) -> Any:
     """Sum of a diagonal."""
     return mutation.write_out(np.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype), out)
 
 
+@stands_for(np.linalg.trace)
+def linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """Sums of the diagonals of the matrices in the last two axes."""
+    return trace(x, offset, -2, -1, dtype)
+
+
 @stands_for(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    """Set the main diagonal."""
+    """Set the main diagonal; values are repeated, or cut off, to fill it."""
     _writable(a)
-    index = np.arange(min(a.shape))
-    mutation.setitem(a, (index,) * a.ndim, val)
+    if a.ndim < 2 or (a.ndim > 2 and len(set(a.shape)) > 1):
+        raise ValueError("All dimensions of input must be of equal length")
+    step = a.shape[1] + 1 if a.ndim == 2 else 1 + sum(a.shape[0] ** i for i in range(1, a.ndim))
+    end = a.shape[1] ** 2 if a.ndim == 2 and not wrap else a.size
+    places = np.unravel_index(np.arange(0, min(end, a.size), step), a.shape)
+    values = np.ravel(as_array(val))
+    mutation.setitem(a, places, values[np.arange(len(places[0])) % values.size])
 
 
 @stands_for(np.delete)
@@ -224,7 +246,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     """Without the elements at an index, slice or list of indices."""
     a = as_array(arr)
     if axis is None:
-        a, axis = ravel(a), 0
+        a, axis = np.ravel(a), 0
     axis = one_axis(axis, a.ndim)
     kept = np.delete(np.arange(a.shape[axis]), obj)
     return a[(slice(None),) * axis + (kept,)]
@@ -232,43 +254,55 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 @stands_for(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
-    """With values inserted before an index."""
+    """With values inserted before an index, or before each of several."""
     a, values = as_array(arr), as_array(values)
     if axis is None:
-        a, axis = ravel(a), 0
+        a, axis = np.ravel(a), 0
     axis = one_axis(axis, a.ndim)
-    if not isinstance(obj, (int, np.integer)):
-        mark = np.insert(np.full(a.shape[axis], -1), obj, np.arange(np.size(obj)), 0)
-        order = np.insert(np.arange(a.shape[axis]), obj, 0)
-        new = np.moveaxis(np.broadcast_to(np.moveaxis(np.atleast_1d(values), -1, 0).T, (
-            *a.shape[:axis], np.size(obj), *a.shape[axis + 1:])), axis, 0)[np.maximum(mark, 0)]
-        old = np.moveaxis(a, axis, 0)[order]
-        keep = np.reshape(mark < 0, (-1,) + (1,) * (a.ndim - 1))
-        return np.moveaxis(np.where(keep, old, new), 0, axis)
-    at = int(obj) % (a.shape[axis] + 1) if obj >= 0 else int(obj) + a.shape[axis]
+    n = a.shape[axis]
+    places = np.arange(*obj.indices(n)) if isinstance(obj, slice) else np.asarray(obj)
+    if places.dtype == bool:
+        places = np.flatnonzero(places)
+    if np.any((places < -n) | (places > n)):
+        raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
+    if places.size == 1:               # one place takes as many slices as there are values
+        values = np.reshape(values, (1,) * (a.ndim - values.ndim) + values.shape)
+        if places.ndim == 0:
+            values = np.moveaxis(values, 0, axis)
+        first = int(places.ravel()[0])
+        new = (first + n if first < 0 else first) + np.arange(values.shape[axis])
+    else:
+        new = np.where(places < 0, places + n, places)
+        new[np.argsort(new, kind="stable")] += np.arange(len(new))
+    old = np.setdiff1d(np.arange(n + len(new)), new)
     before = (slice(None),) * axis
-    if values.ndim < a.ndim:
-        shape = (*a.shape[:axis], 1, *a.shape[axis + 1:])
-        values = np.broadcast_to(np.expand_dims(values, axis) if values.ndim == a.ndim - 1
-                                 and values.ndim else values, shape)
-    return np.concatenate([a[(*before, slice(0, at))], values, a[(*before, slice(at, None))]],
-                          axis=axis)
+    zero = as_traced(_traced(a, values), np.zeros((), a.dtype))
+    result = fresh(layout.broadcast(zero, (*a.shape[:axis], n + len(new), *a.shape[axis + 1:])))
+    mutation.setitem(result, (*before, old), a)
+    mutation.setitem(result, (*before, new), values)
+    return result
 
 
-@stands_for(np.compress, method="compress")
+@stands_for(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """Slices where a condition holds."""
     a = as_array(a)
     if axis is None:
-        a, axis = ravel(a), 0
+        a, axis = np.ravel(a), 0
     kept = np.flatnonzero(condition)
     return mutation.write_out(take(a, kept, axis), out)
+
+
+@stands_for(method="compress")
+def compress_method(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """``a.compress(condition)``."""
+    return compress(condition, a, axis, out)
 
 
 @stands_for(np.extract)
 def extract(condition: Any, arr: Any) -> Any:
     """Elements where a condition holds."""
-    return ravel(as_array(arr))[ravel(as_array(condition))]
+    return np.ravel(as_array(arr))[np.ravel(as_array(condition) != 0)]
 
 
 @stands_for(np.choose, method="choose")
@@ -276,8 +310,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """Each element from one of several arrays."""
     options = [as_array(c) for c in choices]
     index = as_array(a)
-    if mode == "wrap":
-        index = index % len(options)
+    index = _inside(index, len(options), mode)
     result = options[-1]
     for i in reversed(range(len(options) - 1)):
         result = np.where(index <= i, options[i], result)
@@ -322,7 +355,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """Where values would be inserted to keep an array sorted."""
     a = as_array(a)
     if sorter is not None:
-        a = take(a, sorter)
+        a = np.take(a, sorter)
     return indexing.searchsorted(a, as_array(v), side=side)
 
 

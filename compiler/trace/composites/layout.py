@@ -2,22 +2,21 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ...errors import UnsupportedArgumentError
 from ...ops import layout
 from .. import mutation
-from ..locate import locate
 from ..registry import stands_for
-from ..tracer import Tracer, contains_tracer
+from ..tracer import Tracer
 from .common import as_array, axes_of, one_axis, refuse, shape_of
 from .creation import fresh
 
 
-def _known_shape(shape: Any, size: int) -> tuple[int, ...]:
-    shape = shape_of(shape)
+def _known_shape(new: Any, size: int) -> tuple[int, ...]:
+    shape = shape_of(new)
     if -1 in shape:
         rest = math.prod(n for n in shape if n != -1)
         if rest == 0 or size % rest:
@@ -26,7 +25,7 @@ def _known_shape(shape: Any, size: int) -> tuple[int, ...]:
     return shape
 
 
-def _reshaped(a: Tracer, shape: tuple[int, ...]) -> Any:
+def _reshaped(a: Any, shape: tuple[int, ...]) -> Any:
     if not a.shape and not a.boxed:
         return fresh(layout.reshape(a, shape=shape))
     return mutation.layout_view(a, layout.reshape, lambda t: (layout.reshape, (t.shape,)),
@@ -202,7 +201,7 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
     refuse("concatenate", dtype=(dtype, None))
     parts = [as_array(a) for a in arrays]
     if axis is None:
-        parts, axis = [ravel(p) if isinstance(p, Tracer) else np.ravel(p) for p in parts], 0
+        parts, axis = [np.ravel(p) for p in parts], 0
     if any(p.ndim == 0 for p in parts):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     result = layout.concatenate(*parts, axis=one_axis(axis, parts[0].ndim))
@@ -248,7 +247,7 @@ def column_stack(tup: Any) -> Any:
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
     """Values joined to the end."""
     return concatenate([arr, values] if axis is not None else
-                       [ravel(arr), ravel(values)], 0 if axis is None else axis)
+                       [np.ravel(arr), np.ravel(as_array(values))], axis or 0)
 
 
 def _sections(sections: Any, n: int, uneven: bool) -> list[tuple[int, int]]:
@@ -262,7 +261,7 @@ def _sections(sections: Any, n: int, uneven: bool) -> list[tuple[int, int]]:
         return [(int(s - m), int(s)) for s, m in zip(stops, lengths, strict=True)]
     cuts = [0, *[int(s) for s in sections], n]
     return [(slice(a, b).indices(n)[0], slice(a, b).indices(n)[1])
-            for a, b in zip(cuts, cuts[1:], strict=False)]
+            for a, b in pairwise(cuts)]
 
 
 @stands_for(np.array_split)
@@ -348,38 +347,11 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     a = as_array(a)
     if axis is None:
         return np.reshape(roll(ravel(a), shift, 0), a.shape)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
-    axes = tuple(one_axis(i, a.ndim) for i in axes)
-    return layout.roll(a, shift=tuple(int(s) for s in shifts), axis=axes)
-
-
-def _pad_widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...]:
-    return tuple((int(a), int(b)) for a, b in np.broadcast_to(pad_width, (ndim, 2)))
-
-
-@stands_for(np.pad)
-def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
-    """Padded with a constant, the edge, a reflection, or periodically."""
-    a = as_array(array)
-    widths = _pad_widths(pad_width, a.ndim)
-    if mode == "constant":
-        values = kwargs.pop("constant_values", 0)
-        if contains_tracer(values) or np.any(np.asarray(values) != 0):
-            if np.ndim(values):
-                raise UnsupportedArgumentError(
-                    "np.pad with several constant_values is not supported on traced values.",
-                    "Pad one axis at a time with one value.", locate())
-            inside = np.pad(np.ones(a.shape, bool), widths)
-            return np.where(inside, layout.pad(a, widths=widths), values)
-        return layout.pad(a, widths=widths)
-    if mode in ("edge", "reflect", "symmetric", "wrap"):     # element i of the result is x[j(i)]
-        for axis, (before, after) in enumerate(widths):
-            source = np.pad(np.arange(a.shape[axis]), (before, after), mode, **kwargs)
-            a = a[(slice(None),) * axis + (source,)]
-        return a
-    raise UnsupportedArgumentError(f"np.pad with mode={mode!r} is not supported on traced values.",
-                                   "Use constant, edge, reflect, symmetric or wrap.", locate())
+    total: dict[int, int] = {}
+    for step, along in np.broadcast(shift, axis):
+        along = one_axis(along, a.ndim)
+        total[along] = total.get(along, 0) + int(step)
+    return layout.roll(a, shift=tuple(total.values()), axis=tuple(total)) if total else fresh(a)
 
 
 @stands_for(np.repeat, method="repeat")
@@ -431,7 +403,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 @stands_for(np.meshgrid)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """Coordinate arrays of a grid."""
-    arrays = [ravel(x) for x in xi]
+    arrays = [np.ravel(as_array(x)) for x in xi]
     n = len(arrays)
     out = [np.reshape(a, (1,) * i + (-1,) + (1,) * (n - 1 - i)) for i, a in enumerate(arrays)]
     if indexing == "xy" and n > 1:

@@ -58,7 +58,7 @@ def _extremum(row: Any, combine: Any, neutral: float) -> Any:
                  initial: Any = _NO, where: Any = _NO) -> Any:
         a = _masked(as_array(a), where, neutral)
         axes = axes_of(axis, a.ndim)
-        if any(a.shape[i] == 0 for i in axes) and initial is _NO:
+        if 0 in [a.shape[i] for i in axes] and initial is _NO:
             raise ValueError(f"zero-size array to reduction operation {combine.__name__} "
                              "which has no identity")
         result = row(a, axis=axes, keepdims=_keep(keepdims))
@@ -77,8 +77,9 @@ FUNCTIONS[(np.minimum, "reduce")] = lambda array, axis=0, dtype=None, out=None, 
 def _logical(row: Any) -> Any:
     def logical(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NO, *,
                 where: Any = _NO) -> Any:
-        refuse(row.name, where=(where, _NO))
         a = as_array(a)
+        if where is not _NO and where is not True:
+            a = np.where(where, a.astype(bool), row is reduction.all)
         result = row(a, axis=axes_of(axis, a.ndim), keepdims=_keep(keepdims))
         return mutation.write_out(result, out)
     return logical
@@ -102,10 +103,13 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     a = as_array(a)
     a = cast(a, dtype if dtype is not None else None if a.dtype.kind in "fc" else float)
     if where is not _NO and where is not True:
-        count = np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=_keep(keepdims))
-        return sum(a, axis, keepdims=keepdims, where=where) / count
+        total = sum(a, axis, keepdims=keepdims, where=where)
+        return mutation.write_out(total / _selected(a, axis, keepdims, where), out)
     total = reduction.sum(a, axis=axes_of(axis, a.ndim), keepdims=_keep(keepdims))
     return mutation.write_out(total / _count(a, axis), out)
+
+
+_mean = mean                           # for functions with a parameter of that name
 
 
 def _count(a: Any, axis: Any) -> int:
@@ -115,15 +119,24 @@ def _count(a: Any, axis: Any) -> int:
     return n
 
 
+def _selected(a: Any, axis: Any, keepdims: Any, where: Any) -> Any:
+    """How many elements a mask selects, in the dtype of the sums."""
+    count = np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=_keep(keepdims))
+    return count.astype(a.real.dtype)
+
+
 @stands_for(np.average)
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *,
             keepdims: Any = _NO) -> Any:
     """Weighted mean."""
     a = as_array(a)
     if weights is None:
-        result, total = mean(a, axis, keepdims=keepdims), float(_count(a, axis))
+        result = mean(a, axis, keepdims=keepdims)
+        total = result.dtype.type(_count(a, axis))
     else:
         w = as_array(weights)
+        common = np.result_type(a.dtype, w.dtype, *[] if a.dtype.kind in "fc" else [float])
+        a, w = a.astype(common), w.astype(common)
         if w.shape != a.shape:
             shape = [1] * a.ndim
             shape[one_axis(axis, a.ndim)] = w.shape[0]
@@ -140,13 +153,12 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any 
     a = as_array(a)
     if correction is not _NO:
         ddof = correction
-    centre = FUNCTIONS[np.mean](a, axis, dtype, keepdims=True, where=where) \
-        if mean is _NO else mean
+    centre = _mean(a, axis, dtype, keepdims=True, where=where) if mean is _NO else mean
     deviation = a - centre
     square = np.real(deviation * np.conj(deviation)) if a.dtype.kind == "c" else deviation ** 2
     total = sum(square, axis, keepdims=keepdims, where=where)
     count = _count(a, axis) if where is _NO or where is True else \
-        np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=_keep(keepdims))
+        _selected(square, axis, keepdims, where)
     return mutation.write_out(total / (count - ddof), out)
 
 
@@ -159,7 +171,7 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any 
     return mutation.write_out(result, out)
 
 
-@stands_for(np.ptp, method="ptp")
+@stands_for(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _NO) -> Any:
     """Largest minus smallest element."""
     return mutation.write_out(max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims),
@@ -308,7 +320,7 @@ def _matrix_norm(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
         out = pick(total, axis=second, keepdims=True)
     elif ord in (2, -2, "nuc"):
         values = np.linalg.svd(np.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        reduce = {2: np.max, -2: np.min, "nuc": np.sum}[ord]
+        reduce: Any = {2: np.max, -2: np.min, "nuc": np.sum}[ord]
         out = reduce(values, axis=-1)
         return np.reshape(out, tuple(1 if i in axes else n for i, n in enumerate(x.shape))) \
             if keepdims else out
