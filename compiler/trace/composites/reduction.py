@@ -58,7 +58,7 @@ def _extremum(row: Any, combine: Any, neutral: float) -> Any:
                  initial: Any = _NO, where: Any = _NO) -> Any:
         a = _masked(as_array(a), where, neutral)
         axes = axes_of(axis, a.ndim)
-        if any(a.shape[i] == 0 for i in axes) and initial is _NO:
+        if 0 in [a.shape[i] for i in axes] and initial is _NO:
             raise ValueError(f"zero-size array to reduction operation {combine.__name__} "
                              "which has no identity")
         result = row(a, axis=axes, keepdims=_keep(keepdims))
