@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ..graph import Graph
 from ..verify import verify
-from .canonical import assemble, lower_products
+from .canonical import assemble, flip_differences, lower_products
 from .dead import remove_dead
 from .simplify import simplify
 
@@ -14,8 +14,8 @@ Pass = Callable[[Graph], Graph]
 PREPARE: tuple[Pass, ...] = (remove_dead, simplify, remove_dead)
 
 # After it. ``lower_products`` uncovers nothing new, so one simplification is enough.
-PIPELINE: tuple[Pass, ...] = (remove_dead, simplify, remove_dead, lower_products, assemble,
-                              remove_dead)
+PIPELINE: tuple[Pass, ...] = (remove_dead, simplify, remove_dead, lower_products,
+                              flip_differences, assemble, remove_dead)
 
 VERIFY_AFTER_EVERY_PASS = False      # switched on by the test-suite
 
