@@ -1,9 +1,20 @@
-"""Every graph is verified after every pass while the tests run."""
+"""Every graph is verified after every pass while the tests run; the update switch of golden files."""
 
 import pytest
 from wengert.compiler.passes import pipeline
 
 
+def pytest_addoption(parser):
+    parser.addoption("--update-golden", action="store_true",
+                     help="write the golden files anew instead of comparing with them")
+
+
 @pytest.fixture(autouse=True)
 def _verify(monkeypatch):
     monkeypatch.setattr(pipeline, "VERIFY_AFTER_EVERY_PASS", True)
+
+
+@pytest.fixture
+def update_golden(request):
+    """Whether golden files are to be written."""
+    return request.config.getoption("--update-golden")

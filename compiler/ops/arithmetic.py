@@ -22,7 +22,7 @@ sub = elementwise("sub", np.subtract, 1.0, -1.0, infix=Infix("-", 4), python="np
 mul = elementwise("mul", np.multiply, lambda x, y, out: y, lambda x, y, out: x,
                   infix=Infix("*", 5), commutative=True, python="np.multiply")
 div = elementwise("div", np.true_divide, lambda x, y, out: 1.0 / y,
-                  lambda x, y, out: -out / y,
+                  lambda x, y, out: -(out / y),
                   infix=Infix("/", 5), domain=((-2.0, 2.0), (0.5, 2.0)), python="np.divide")
 power = elementwise("power", np.power, _power_by_base, _power_by_exponent,
                     infix=Infix("**", 7), domain=((0.3, 2.0), (-2.0, 2.0)))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ..graph import Builder, Graph, Node, keep_leaf, rebuild
 from ..ops import arithmetic, indexing, layout
-from .structural import is_zero
+from ..transforms.transpose import is_zero
 
 
 def lower_products(graph: Graph) -> Graph:
@@ -14,6 +14,22 @@ def lower_products(graph: Graph) -> Graph:
             return keep_leaf(builder, node)
         op = arithmetic.mul if node.op is arithmetic.scale else node.op
         return builder.emit(op, args, node.params)
+    return rebuild(graph, change)
+
+
+def flip_differences(graph: Graph) -> Graph:
+    """−(x − y) = y − x, where the difference itself is not needed."""
+    uses = _uses(graph)
+    kept = {*graph.outputs, *[guard.node for guard in graph.guards]}
+
+    def change(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
+        if not node.args:
+            return keep_leaf(builder, node)
+        if node.op is arithmetic.neg:
+            (old,), (new,) = node.args, args
+            if new.op is arithmetic.sub and old not in kept and len(uses[old]) == 1:
+                return builder.emit(arithmetic.sub, new.args[::-1])
+        return builder.emit(node.op, args, node.params)
     return rebuild(graph, change)
 
 
@@ -56,13 +72,16 @@ def _elements(node: Node, uses: Mapping[Node, list[Node]]) -> dict[int, Node] | 
         if place in found:
             return None
         value = node.args[1]
-        if value.type.weak or value.type.shape != () or value.type.dtype != node.type.dtype:
+        if value.type.shape != ():
             return None
         found[place] = value
         node = node.args[0]
         if _is_store(node) and len(uses.get(node, [])) != 1:
             return None
-    return found if is_zero(node) and len(found) == node.type.shape[0] else None
+    if not is_zero(node) or len(found) != node.type.shape[0]:
+        return None
+    types = [found[i].type for i in range(len(found))]
+    return found if layout.stack.type_rule(*types, axis=0) == node.type else None
 
 
 def _with_stacks(graph: Graph, elements: Mapping[Node, dict[int, Node]]) -> Graph:

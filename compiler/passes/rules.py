@@ -2,11 +2,45 @@
 
 ``scale(t, p)`` is a product inside derivative code, whose rounding is nobody's contract; rows
 on it may merge constants. Rows on the user's own arithmetic keep its bits or improve them.
+Complex numbers take no part where their branch cuts or signed zeros forbid it.
 """
 
-from .pattern import Rule, constant_number, rule
+from ..graph import Node
+from .pattern import Bindings, Rule, constant_number, rule
+
+
+def _all_real(bound: Bindings) -> bool:
+    return all(node.type.dtype.kind != "c" for node in bound.values())
+
+
+def _is_square_sum(node: Node) -> bool:
+    """Whether a value is a square or a sum of squares, and so cannot be negative."""
+    if node.op.name == "sum":
+        return _is_square_sum(node.args[0])
+    if node.op.name in ("mul", "scale"):
+        return node.args[0] is node.args[1] and node.type.dtype.kind == "f"
+    if node.op.name == "add":
+        return all(map(_is_square_sum, node.args))
+    if node.op.name in ("square", "abs"):
+        return node.type.dtype.kind == "f"
+    return node.op.name == "power" and node.type.dtype.kind == "f" and \
+        constant_number(node.args[1]) in (2, 4)
+
+
+def _x_is_square_sum(bound: Bindings) -> bool:
+    return _is_square_sum(bound["x"])
+
+
+def _t_is_no_number(bound: Bindings) -> bool:
+    return constant_number(bound["t"]) is None
+
+
+def _x_is_no_number(bound: Bindings) -> bool:
+    return constant_number(bound["x"]) is None
+
 
 EXACT: tuple[Rule, ...] = (
+    rule("EXACT", "x + x -> scale(2, x)"),
     rule("EXACT", "x * 1 -> x"),
     rule("EXACT", "x / 1 -> x"),
     rule("EXACT", "x ** 1 -> x"),
@@ -19,6 +53,9 @@ EXACT: tuple[Rule, ...] = (
     rule("EXACT", "x - neg(y) -> x + y"),
     rule("EXACT", "neg(x) * neg(y) -> x * y"),
     rule("EXACT", "neg(x) / neg(y) -> x / y"),
+    rule("EXACT", "neg(x) * y -> neg(x * y)", _all_real),
+    rule("EXACT", "neg(x) / y -> neg(x / y)", _all_real),
+    rule("EXACT", "x / neg(y) -> neg(x / y)", _all_real),
     rule("EXACT", "scale(x, 1) -> x"),
     rule("EXACT", "scale(1, x) -> x"),
     rule("EXACT", "scale(x, -1) -> -x"),
@@ -26,30 +63,28 @@ EXACT: tuple[Rule, ...] = (
     rule("EXACT", "maximum(x, x) -> x"),
     rule("EXACT", "minimum(x, x) -> x"),
     rule("EXACT", "conj(conj(x)) -> x"),
-    rule("EXACT", "x + x -> scale(2, x)"),
 )
 
 STABLE: tuple[Rule, ...] = (
     # −0 is not kept
     rule("STABLE", "x + 0 -> x"),
     rule("STABLE", "0 - x -> -x"),
-    rule("STABLE", "neg(x - y) -> y - x"),
     # logarithms and exponentials that would overflow or cancel
-    rule("STABLE", "log(exp(x)) -> x"),
-    rule("STABLE", "log(exp(x) + exp(y)) -> logaddexp(x, y)"),
-    rule("STABLE", "log(1 + exp(x)) -> logaddexp(0, x)"),            # log(e⁰ + eˣ)
-    rule("STABLE", "log1p(exp(x)) -> logaddexp(0, x)"),
-    rule("STABLE", "log(1 + x) -> log1p(x)"),
-    rule("STABLE", "exp(x) - 1 -> expm1(x)"),
+    rule("STABLE", "log(exp(x)) -> x", _all_real),
+    rule("STABLE", "log(exp(x) + exp(y)) -> logaddexp(x, y)", _all_real),
+    rule("STABLE", "log(1 + exp(x)) -> logaddexp(0, x)", _all_real),          # log(e⁰ + eˣ)
+    rule("STABLE", "log1p(exp(x)) -> logaddexp(0, x)", _all_real),
+    rule("STABLE", "log(1 + x) -> log1p(x)", _all_real),
+    rule("STABLE", "exp(x) - 1 -> expm1(x)", _all_real),
     rule("STABLE", "log(expit(x)) -> log_expit(x)"),
-    rule("STABLE", "1 / (1 + exp(neg(x))) -> expit(x)"),
-    rule("STABLE", "1 / (1 + exp(x)) -> expit(neg(x))"),
-    rule("STABLE", "exp(x) / (1 + exp(x)) -> expit(x)"),
-    rule("STABLE", "1 - expit(x) -> expit(neg(x))"),                 # 1 − σ(x) = σ(−x)
+    rule("STABLE", "1 / (1 + exp(neg(x))) -> expit(x)", _all_real),
+    rule("STABLE", "1 / (1 + exp(x)) -> expit(neg(x))", _all_real),
+    rule("STABLE", "exp(x) / (1 + exp(x)) -> expit(x)", _all_real),
+    rule("STABLE", "1 - expit(x) -> expit(neg(x))"),                         # 1 − σ(x) = σ(−x)
     rule("STABLE", "log1p(neg(expit(x))) -> log_expit(neg(x))"),
-    rule("STABLE", "neg(log_expit(neg(x))) -> logaddexp(0, x)"),     # −log σ(−x) = log(1 + eˣ)
-    rule("STABLE", "sqrt(x) * sqrt(x) -> x", lambda b: _is_square_sum(b["x"])),
-    rule("STABLE", "sqrt(x) ** 2 -> x", lambda b: _is_square_sum(b["x"])),
+    rule("STABLE", "neg(log_expit(neg(x))) -> logaddexp(0, x)"),             # −log σ(−x)
+    rule("STABLE", "sqrt(x) * sqrt(x) -> x", _x_is_square_sum),
+    rule("STABLE", "sqrt(x) ** 2 -> x", _x_is_square_sum),
     # derivative products: signs and constants outwards, one division instead of two roundings
     rule("STABLE", "scale(neg(t), p) -> neg(scale(t, p))"),
     rule("STABLE", "scale(t, neg(p)) -> neg(scale(t, p))"),
@@ -62,27 +97,8 @@ STABLE: tuple[Rule, ...] = (
     rule("STABLE", "scale(c, scale(d, x)) -> scale(scale(c, d), x)"),
     rule("STABLE", "scale(scale(c, x), d) -> scale(scale(c, d), x)"),
     rule("STABLE", "scale(c, d * x) -> scale(scale(c, d), x)"),
-    rule("STABLE", "scale(c, x * d) -> scale(scale(c, d), x)"),
-    rule("STABLE", "scale(t, c * x) -> scale(scale(c, t), x)", lambda b: not _is_number(b["t"])),
-    rule("STABLE", "scale(x, c) -> scale(c, x)", lambda b: not _is_number(b["x"])),
+    rule("STABLE", "scale(t, c * x) -> scale(scale(c, t), x)", _t_is_no_number),
+    rule("STABLE", "scale(x, c) -> scale(c, x)", _x_is_no_number),
 )
-
-
-def _is_number(node):  # type: ignore[no-untyped-def]
-    return constant_number(node) is not None
-
-
-def _is_square_sum(node):  # type: ignore[no-untyped-def]
-    """Whether a value is a square or a sum of squares, and so cannot be negative."""
-    if node.op.name == "sum":
-        return _is_square_sum(node.args[0])
-    if node.op.name in ("mul", "scale"):
-        return node.args[0] is node.args[1] and node.type.dtype.kind == "f"
-    if node.op.name == "add":
-        return all(_is_square_sum(a) for a in node.args)
-    if node.op.name in ("square", "abs"):
-        return node.type.dtype.kind == "f"
-    return node.op.name == "power" and constant_number(node.args[1]) in (2, 4)
-
 
 SIMPLIFY = EXACT + STABLE

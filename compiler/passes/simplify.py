@@ -31,6 +31,7 @@ class Simplifier:
         for row in rules:
             self.by_root.setdefault(row.root, []).append((row, first_operators(row.pattern)))
         self.candidates: dict[tuple[Op, ...], tuple[Rule, ...]] = {}
+        self.supports: dict[Node, Node | None] = {}      # see support.py
 
     def make(self, op: Op, args: tuple[Node, ...], params: tuple[object, ...] = ()) -> Node:
         """Apply an operator, simplified."""
@@ -80,7 +81,10 @@ class Simplifier:
                 continue
             if row.when is not None and not row.when(bound):
                 continue
-            node = build(row.replacement, bound, self.builder, self.make)
+            try:
+                node = build(row.replacement, bound, self.builder, self.make)
+            except TypeError:        # NumPy has no such operation on these types: −x of booleans
+                continue
             if self.fits(node.type, _type(op, args, params)):
                 return node
         return None
@@ -141,7 +145,6 @@ def simplify(graph: Graph, rules: Iterable[Rule] = SIMPLIFY) -> Graph:
     for guard in graph.guards:
         builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
     return builder.graph([new[n] for n in graph.outputs])
-
 
 
 _WIDE = frozenset(map(np.dtype, (np.float64, np.complex128, np.int64, np.bool_)))

@@ -9,6 +9,8 @@ in place, and the linear nodes its jvp rule recorded are themselves transposed, 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..arraytype import ArrayType
 from ..errors import VerifyError
 from ..graph import CONSTANT, INPUT, PICK, Node, reachable
@@ -25,6 +27,8 @@ from .jvp import (
 )
 
 Cotangents = dict[Node, Any]
+
+_SMALL = 64       # elements; a larger constant is not looked at
 
 
 def fit_cotangent(ct: Any, type: ArrayType) -> Any:
@@ -128,10 +132,10 @@ def _check_linear(found: list[Any], linear: set[Node], node: Node) -> None:
 
 
 def is_zero(node: Node) -> bool:
-    """Whether the node is an array of zeros made by ``broadcast_to`` or a constant zero."""
+    """Whether the node is zero everywhere by construction."""
     if node.op is layout.broadcast_to:
         node = node.args[0]
-    return node.op is CONSTANT and node.type.shape == () and not node.value
+    return node.op is CONSTANT and node.type.size <= _SMALL and not np.any(node.value)
 
 
 def accumulate(builder: TraceBuilder, cts: Cotangents, node: Node, ct: Any) -> None:
@@ -177,11 +181,19 @@ def sweep(builder: TraceBuilder, nodes: Sequence[Node], varied: set[Node], cts: 
         args = [wrap(builder, new.get(a, a)) for a in node.args]
         out = wrap(builder, new.get(node, node))
         found = pull_back(builder, node, args, out, ct, wanted)
-        for arg, part in zip(node.args, found, strict=True):
-            if part is not None:
-                accumulate(builder, cts, arg, part)
-                _name_bar(builder, cts[arg], arg)
+        for arg, part in _by_operand(node.args, found).items():
+            accumulate(builder, cts, arg, part)
+            _name_bar(builder, cts[arg], arg)
     builder.origin = None
+
+
+def _by_operand(args: Sequence[Node], parts: Sequence[Any]) -> Cotangents:
+    """Cotangents of the distinct operands: x·x has one, 2·ct·x."""
+    out: Cotangents = {}
+    for arg, part in zip(args, parts, strict=True):
+        if part is not None:
+            out[arg] = out[arg] + part if arg in out else part
+    return out
 
 
 def _name_bar(builder: TraceBuilder, ct: Any, arg: Node) -> None:

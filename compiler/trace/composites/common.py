@@ -23,7 +23,8 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axis argument as a tuple of non-negative axes; None means all."""
     if axis is None:
         return tuple(range(ndim))
-    axes = axis if isinstance(axis, (tuple, list, np.ndarray)) else (axis,)
+    axes = axis if isinstance(axis, (tuple, list, np.ndarray)) and np.ndim(axis) \
+        else (axis,)
     out = tuple(one_axis(a, ndim) for a in axes)
     if len(set(out)) != len(out):
         raise ValueError("duplicate value in 'axis'")

@@ -1,0 +1,184 @@
+"""Rewrites of selection: ``where``, reading and writing of elements.
+
+EXACT, but that a zero may lose its sign.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..graph import CONSTANT, Node
+from ..ops import arithmetic, comparison, indexing, layout
+from ..ops.index_form import getitem_shape
+from ..ops.row import Op
+from .rewriter import Rewrite, Rewriter, filled, is_true, is_zero
+
+_SMALL = 32     # elements of an index range that are compared one by one
+
+
+def where(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """Known conditions, equal branches, branches that ask again; signs outwards.
+
+    where(c, x, where(c, y, z)) = where(c, x, z), and where(x < y, where(x == y, a, b), c) =
+    where(x < y, b, c).
+    """
+    condition, x, y = args
+    if x is y:
+        return x
+    if condition.op is CONSTANT and condition.type.size == 1:
+        return x if is_true(condition) else y
+    if y.op is comparison.where and y.args[0] is condition:
+        return s.make(comparison.where, (condition, x, y.args[2]))
+    if x.op is comparison.where:
+        if x.args[0] is condition:
+            return s.make(comparison.where, (condition, x.args[1], y))
+        if _excludes(condition, x.args[0]):
+            return s.make(comparison.where, (condition, x.args[2], y))
+    if x.type.dtype == bool and y.type.dtype == bool and condition.type.dtype == bool:
+        return _logical(s, condition, x, y)
+    if x.op is arithmetic.neg and is_zero(y):
+        return s.make(arithmetic.neg, (s.make(comparison.where, (condition, x.args[0], y)),))
+    if y.op is arithmetic.neg and is_zero(x):
+        return s.make(arithmetic.neg, (s.make(comparison.where, (condition, x, y.args[0])),))
+    return None
+
+
+def _logical(s: Rewriter, condition: Node, x: Node, y: Node) -> Node | None:
+    """A choice between truth values is a logical operation."""
+    if is_zero(y):
+        return condition if is_true(x) else s.make(comparison.logical_and, (condition, x))
+    if is_true(y) and is_zero(x):
+        return s.make(comparison.logical_not, (condition,))
+    return None
+
+
+def _excludes(condition: Node, other: Node) -> bool:
+    """Whether the other comparison fails wherever the first one holds."""
+    return condition.op in (comparison.less, comparison.greater) and \
+        other.op is comparison.equal and set(condition.args) == set(other.args)
+
+
+def sum_of_selections(s: Rewriter, op: Op, first: Node, second: Node) -> Node | None:
+    """where(c, x, 0) ± where(c, y, 0) = where(c, x ± y, 0), and the like with branches swapped."""
+    if not (first.op is comparison.where and second.op is comparison.where
+            and first.args[0] is second.args[0]):
+        return None
+    if first.type != second.type or not any(map(is_zero, first.args[1:])) or not any(
+            map(is_zero, second.args[1:])):
+        return None
+    branches = [s.make(op, pair) for pair in zip(first.args[1:], second.args[1:], strict=True)]
+    return s.make(comparison.where, (first.args[0], *branches))
+
+
+def getitem(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """Elements of what was just stacked, stored or stretched; new axes by reshaping."""
+    x, *arrays = args
+    (index,) = params
+    if arrays:
+        return None
+    if None in index:
+        inner = s.make(indexing.getitem, (x,), (tuple(p for p in index if p is not None),))
+        return s.make(layout.reshape, (inner,), (getitem_shape(x.type.shape, index, ()),))
+    if _is_everything(index, x):
+        return x
+    if x.op is layout.broadcast_to and x.args[0].type.shape == () and not x.args[0].type.weak:
+        return filled(s, x.args[0], getitem_shape(x.type.shape, index, ()))
+    if x.op is layout.stack and x.params == (0,) and isinstance(index[0], int):
+        part = x.args[index[0]]
+        if part.type.weak or part.type.dtype != x.type.dtype:
+            return None
+        return s.make(indexing.getitem, (part,), (index[1:],)) if index[1:] else part
+    if x.op is indexing.setitem and len(x.args) == 2:
+        return _of_stored(s, x, index)
+    return None
+
+
+def _of_stored(s: Rewriter, x: Node, index: Any) -> Node | None:
+    """Reading right after writing: what was written there, or what was there before."""
+    base, value = x.args
+    (stored,) = x.params
+    if stored == index:
+        if value.type.weak or value.type.dtype != x.type.dtype:
+            return None
+        return filled(s, value, getitem_shape(x.type.shape, index, ()))
+    if disjoint(stored, index):
+        return s.make(indexing.getitem, (base,), (index,))
+    return None
+
+
+def _is_everything(index: Any, x: Node) -> bool:
+    return len(index) == x.type.ndim and all(
+        p == ("s", 0, n, 1) for p, n in zip(index, x.type.shape, strict=True))
+
+
+def disjoint(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two basic indices select no common element, seen axis by axis."""
+    a_parts = [p for p in a if p is not None]
+    b_parts = [p for p in b if p is not None]
+    return any(not _overlap(p, q) for p, q in zip(a_parts, b_parts, strict=True))
+
+
+def _overlap(p: Any, q: Any) -> bool:
+    first, second = _range(p), _range(q)
+    if first is None or second is None:
+        return True
+    if len(first) > len(second):
+        first, second = second, first
+    if len(first) <= _SMALL:
+        return any(i in second for i in first)
+    return max(min(first), min(second)) <= min(max(first), max(second))
+
+
+def _range(part: Any) -> range | None:
+    if isinstance(part, int):
+        return range(part, part + 1)
+    if part[0] != "s":
+        return None
+    _, start, stop, step = part
+    return range(start, -1 if stop is None else stop, step)
+
+
+def setitem(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """A store of what is there, of everything, or to the place of the last one."""
+    x, value, *arrays = args
+    (index,) = params
+    if is_zero(value) and is_zero(x):
+        return x
+    if arrays:
+        return None
+    if _is_everything(index, x) and value.type.dtype == x.type.dtype:
+        return filled(s, value, x.type.shape)
+    if value.op is indexing.getitem and value.args == (x,) and value.params == params:
+        return x
+    if x.op is indexing.setitem and x.params == params and len(x.args) == 2:
+        return s.make(indexing.setitem, (x.args[0], value), params)
+    return None
+
+
+def scatter_add(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """Adding to a place just cleared stores; adding everywhere adds; twice in a place, once."""
+    x, value, *arrays = args
+    (index,) = params
+    if is_zero(value):
+        return x
+    if arrays or value.type.dtype != x.type.dtype:
+        return None
+    if None in index:
+        kept = tuple(p for p in index if p is not None)
+        shape = getitem_shape(x.type.shape, kept, ())
+        value = filled(s, value, getitem_shape(x.type.shape, index, ()))
+        return s.make(indexing.scatter_add, (x, s.make(layout.reshape, (value,), (shape,))),
+                      (kept,))
+    if _is_everything(index, x):
+        return s.make(arithmetic.add, (x, value))
+    if len(x.args) == 2 and x.params == params:
+        if x.op is indexing.setitem and is_zero(x.args[1]):
+            return s.make(indexing.setitem, (x.args[0], value), params)
+        if x.op is indexing.scatter_add:
+            both = s.make(arithmetic.add, (x.args[1], value))
+            return s.make(indexing.scatter_add, (x.args[0], both), params)
+    return None
+
+
+REWRITES: tuple[tuple[Op, Rewrite], ...] = (
+    (comparison.where, where), (indexing.getitem, getitem), (indexing.setitem, setitem),
+    (indexing.scatter_add, scatter_add))

@@ -1,0 +1,221 @@
+"""Structural zeros: elements that are zero because they were not selected.
+
+A cotangent (or tangent) may be zero by construction: where a condition does not hold, where an
+array was overwritten, where an output was never touched. Such a zero annihilates any partial,
+infinite or NaN. ``support`` is a mask of the other elements; ``scale``, the product of cotangent
+and partial, is rewritten so that the partial is met by those only.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..graph import CONSTANT, Node
+from ..ops import arithmetic, comparison, indexing, layout, transcendental
+from ..ops.row import Op, broadcast_shapes
+from .rewriter import Rewrite, Rewriter, constant_number, filled, is_true, is_zero, zeros
+
+_KNOWN = 4096         # elements of a mask that is computed at once if it is constant
+_NESTING = 4          # selections within selections through which a product is pushed
+
+_KEPT = (arithmetic.neg, arithmetic.convert, transcendental.real, transcendental.imag,
+         transcendental.conj)
+_MOVED = (layout.reshape, layout.transpose, indexing.getitem, layout.roll, layout.pad)
+_WRITTEN = (indexing.setitem, indexing.scatter_add)
+_JOINED = (layout.concatenate, layout.stack)
+
+
+def scale(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """The product, moved into selections, so that structural zeros meet no partial."""
+    c, p = args
+    if is_zero(c) or is_zero(p):
+        kind = arithmetic.scale.type_rule(c.type, p.type)
+        return zeros(s, kind.dtype, kind.shape)
+    if c.op is CONSTANT:
+        return None
+    shape = broadcast_shapes(c.type.shape, p.type.shape)
+    if _nesting(c) <= _NESTING:
+        moved = _inwards(s, c, p, shape)
+        if moved is not None:
+            return moved
+    if p.op is CONSTANT and bool(np.all(np.isfinite(p.value))):
+        return None
+    mask = support(s, c)
+    if mask is None:
+        return None
+    product = s.make(arithmetic.mul, args)
+    zero = s.builder.constant(product.type.dtype.type(0))
+    return s.make(comparison.where, (mask, product, zero))
+
+
+def _nesting(node: Node) -> int:
+    """How many selections with zeros are nested at the root."""
+    for depth in range(_NESTING + 1):
+        if _is_selection(node):
+            node = node.args[2] if is_zero(node.args[1]) else node.args[1]
+        elif node.op in _WRITTEN:
+            node = node.args[0]
+        elif node.op in (layout.reshape, layout.transpose):
+            node = node.args[0]
+        else:
+            return depth
+    return _NESTING + 1
+
+
+def _inwards(s: Rewriter, c: Node, p: Node, shape: tuple[int, ...]) -> Node | None:
+    """c·p with the product inside the selection that c is."""
+    if _is_selection(c):
+        condition, *branches = c.args
+        return s.make(comparison.where, (condition, *[
+            b if is_zero(b) else s.make(arithmetic.scale, (b, p)) for b in branches]))
+    if support(s, c) is None:
+        return None
+    if c.op is arithmetic.neg:
+        return s.make(arithmetic.neg, (s.make(arithmetic.scale, (c.args[0], p)),))
+    if c.op is arithmetic.scale and constant_number(c.args[0]) is not None:
+        return s.make(arithmetic.scale, (c.args[0], s.make(arithmetic.scale, (c.args[1], p))))
+    if c.op is arithmetic.div and constant_number(c.args[1]) is not None:
+        return s.make(arithmetic.div, (s.make(arithmetic.scale, (c.args[0], p)), c.args[1]))
+    if c.op is layout.broadcast_to:
+        return filled(s, s.make(arithmetic.scale, (c.args[0], p)), shape)
+    if c.op in (layout.reshape, layout.transpose) and _is_selection(c.args[0]):
+        return s.make(arithmetic.scale, (_selection_of(s, c), p))
+    if c.type.shape != shape:
+        return None
+    if c.op in _WRITTEN:
+        base, value, *arrays = c.args
+        outside = s.make(arithmetic.scale, (base, p))
+        inside = s.make(arithmetic.scale, (value, _element(s, p, arrays, c)))
+        if outside.type.dtype == inside.type.dtype == c.type.dtype:
+            return s.make(c.op, (outside, inside, *arrays), c.params)
+    if c.op is layout.reshape and p.type.shape in ((), shape):
+        (x,) = c.args
+        back = p if p.type.shape == () else s.make(layout.reshape, (p,), (x.type.shape,))
+        return s.make(layout.reshape, (s.make(arithmetic.scale, (x, back)),), c.params)
+    if c.op is layout.transpose and p.type.shape in ((), shape):
+        (x,), (axes,) = c.args, c.params
+        back = p if p.type.shape == () else s.make(
+            layout.transpose, (p,), (layout.inverse_permutation(axes),))
+        return s.make(layout.transpose, (s.make(arithmetic.scale, (x, back)),), c.params)
+    return None
+
+
+def _is_selection(node: Node) -> bool:
+    return node.op is comparison.where and any(map(is_zero, node.args[1:]))
+
+
+def _selection_of(s: Rewriter, node: Node) -> Node:
+    """A rearranged selection as a selection of what is rearranged."""
+    (chosen,) = node.args
+    parts = [s.make(node.op, (filled(s, a, chosen.type.shape),), node.params) for a in chosen.args]
+    return s.make(comparison.where, tuple(parts))
+
+
+def _element(s: Rewriter, p: Node, arrays: list[Node], c: Node) -> Node:
+    """The partial at the elements that were written."""
+    if p.type.shape == ():
+        return p
+    return s.make(indexing.getitem, (filled(s, p, c.type.shape), *arrays), c.params)
+
+
+def support(s: Rewriter, node: Node) -> Node | None:
+    """A mask that is False at structural zeros only, or None if there are none.
+
+    The mask's shape broadcasts to the node's. Masks are kept, so that the work over a whole
+    graph is linear.
+    """
+    known = s.supports
+    stack = [node]
+    while stack:
+        n = stack[-1]
+        missing = [a for a in _relevant(n) if a not in known] if n not in known else []
+        if missing:
+            stack += missing
+            continue
+        if n not in known:
+            mask = _mask(s, n)
+            known[n] = None if mask is not None and is_true(mask) else mask
+        stack.pop()
+    return known[node]
+
+
+def _relevant(node: Node) -> tuple[Node, ...]:
+    """The operands whose structural zeros may be zeros of the result."""
+    op = node.op
+    if is_zero(node):
+        return ()
+    if op is comparison.where:
+        return node.args[1:]
+    if op in _WRITTEN or op in (arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.scale):
+        return node.args[:2]
+    if op in _KEPT or op in _MOVED or op in (layout.broadcast_to, arithmetic.div):
+        return node.args[:1]
+    return node.args if op in _JOINED else ()
+
+
+def _mask(s: Rewriter, node: Node) -> Node | None:
+    op = node.op
+    if is_zero(node):
+        small = node.type.size <= _KNOWN
+        return s.builder.constant(np.zeros(node.type.shape, bool) if small else np.bool_(False))
+    masks = [s.supports[a] for a in _relevant(node)]
+    if all(m is None for m in masks) and op is not layout.pad:
+        return None
+    if op in (arithmetic.mul, arithmetic.scale):
+        return _all_of(s, [m for m in masks if m is not None])
+    if op in (arithmetic.add, arithmetic.sub):
+        first, second = masks
+        return None if first is None or second is None else _any_of(s, first, second)
+    true = s.builder.constant(np.bool_(True))
+    wide = [true if m is None else m for m in masks]
+
+    def apply(*operands: Node) -> Node:
+        return _folded(s, op, operands, node.params) or s.make(op, operands, node.params)
+    if op is comparison.where:
+        return apply(node.args[0], *wide)
+    if op in _KEPT or op in (layout.broadcast_to, arithmetic.div):
+        return wide[0]
+    full = [_full(s, m, a.type.shape) for m, a in zip(wide, _relevant(node), strict=True)]
+    if op is indexing.scatter_add:
+        # Added to an element that may be in use already: the union of both.
+        op = indexing.setitem
+        return apply(full[0], true, *node.args[2:])
+    if op is indexing.setitem:
+        return apply(*full, *node.args[2:])
+    if op in _JOINED:
+        return apply(*full)
+    return apply(full[0], *node.args[1:])
+
+
+def _full(s: Rewriter, mask: Node, shape: tuple[int, ...]) -> Node:
+    """A mask in the whole shape, as a constant if it is one and not too large."""
+    if mask.op is CONSTANT and math.prod(shape) <= _KNOWN:
+        return s.builder.constant(np.broadcast_to(mask.value, shape).copy()) \
+            if mask.type.shape != shape else mask
+    return filled(s, mask, shape)
+
+
+def _folded(s: Rewriter, op: Op, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """The value of a mask that does not depend on any input."""
+    if not all(a.op is CONSTANT for a in args):
+        return None
+    settings = dict(zip(op.params, params, strict=True))
+    return s.builder.constant(np.asarray(op.call(*[a.value for a in args], **settings)))
+
+
+def _all_of(s: Rewriter, masks: list[Node]) -> Node:
+    if len(masks) == 1 or masks[0] is masks[1]:
+        return masks[0]
+    return s.make(comparison.logical_and, (masks[0], masks[1]))
+
+
+def _any_of(s: Rewriter, first: Node, second: Node) -> Node:
+    if first is second:
+        return first
+    return s.make(comparison.logical_or, (first, second))
+
+
+
+
+REWRITES: tuple[tuple[Op, Rewrite], ...] = ((arithmetic.scale, scale),)
