@@ -17,6 +17,7 @@ class Rewriter(Protocol):
 
     builder: Builder
     supports: dict[Node, Node | None]
+    narrow: bool
 
     def make(self, op: Op, args: tuple[Node, ...], params: tuple[Any, ...] = ()) -> Node:
         """Apply an operator, simplified."""
