@@ -138,6 +138,10 @@ class CustomRuleError(WengertError, ValueError):
     """A user-defined operation or derivative rule is malformed."""
 
 
+class NonlinearRuleError(CustomRuleError):
+    """A derivative rule that is no linear map of its tangents or cotangents."""
+
+
 class GradientMismatchError(WengertError, AssertionError):
     """``check_grads`` found a derivative that disagrees with differences."""
 

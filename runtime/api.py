@@ -5,8 +5,10 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from ..compiler.graph import Graph
+from ..compiler.ops import control
 from ..compiler.trace.stage import leaf_names, stage
-from ..compiler.trace.tree import flatten
+from ..compiler.trace.tracer import Tracer
+from ..compiler.trace.tree import flatten, flatten_types, unflatten
 from .compile import Argnums, Request
 from .executable import Compiled
 from .options import Options
@@ -141,6 +143,21 @@ def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     return _transform(function, Request("hvp", _normal(argnums)), target)
 
 
+def stop_gradient(value: Any) -> Any:
+    """The value itself, seen as a constant by every derivative: arrays of zeros come back.
+
+    Args:
+        value: a number, an array or a nested container of them.
+
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(lambda x: np.sum(x * wg.stop_gradient(x)))(np.array([1.0, 2.0]))
+    array([1., 2.])
+    """
+    leaves, spec = flatten(value)
+    return unflatten(spec, [control.stop_gradient(leaf) if isinstance(leaf, Tracer) else leaf
+                            for leaf in leaves])
+
+
 def trace(function: Function) -> Callable[..., Graph]:
     """The graph of a function as it was written, before any pass.
 
@@ -150,6 +167,6 @@ def trace(function: Function) -> Callable[..., Graph]:
     """
     @functools.wraps(function)
     def traced(*args: Any, **kwargs: Any) -> Graph:
-        leaves, spec = flatten((args, kwargs))
+        leaves, spec = flatten_types((args, kwargs))
         return stage(function, leaves, spec, leaf_names(function, args, kwargs)).graph
     return traced

@@ -6,6 +6,7 @@ from ..graph import Graph
 from ..verify import verify
 from .canonical import assemble, lower_products
 from .dead import remove_dead
+from .expand import expand
 from .simplify import simplify
 
 Pass = Callable[[Graph], Graph]
@@ -14,8 +15,8 @@ Pass = Callable[[Graph], Graph]
 PREPARE: tuple[Pass, ...] = (remove_dead, simplify, remove_dead)
 
 # After it. ``lower_products`` uncovers nothing new, so one simplification is enough.
-PIPELINE: tuple[Pass, ...] = (remove_dead, simplify, remove_dead, lower_products, assemble,
-                              remove_dead)
+PIPELINE: tuple[Pass, ...] = (expand, remove_dead, simplify, remove_dead, lower_products,
+                              assemble, remove_dead)
 
 VERIFY_AFTER_EVERY_PASS = False      # switched on by the test-suite
 

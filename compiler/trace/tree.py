@@ -6,6 +6,8 @@ from typing import Any
 
 import optree
 
+from ..arraytype import ArrayType
+
 NAMESPACE = "wengert"
 _REGISTERED: set[type] = set()
 
@@ -16,6 +18,16 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     while any(_register_dataclass(leaf) for leaf in leaves):
         leaves, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
     return leaves, spec
+
+
+def flatten_types(tree: Any) -> tuple[list[Any], Any]:
+    """The same where leaves may be given by their types (which are tuples themselves)."""
+    flatten(tree)               # registers the dataclasses
+    return optree.tree_flatten(tree, is_leaf=_is_type, namespace=NAMESPACE)  # type: ignore[return-value]
+
+
+def _is_type(value: Any) -> bool:
+    return isinstance(value, ArrayType)
 
 
 def unflatten(spec: Any, leaves: Sequence[Any]) -> Any:

@@ -16,6 +16,7 @@ from ..ops.row import (
     Linear,
     Multilinear,
     NoDerivative,
+    Pullback,
     ZeroDerivative,
 )
 from ..trace.tracer import TraceBuilder, Tracer, wrap
@@ -105,6 +106,8 @@ def tangent_of(builder: TraceBuilder, node: Node, args: Sequence[Tracer],
             return total
         case General(rule):
             return rule(tuple(args), tuple(tangents), out, **node.settings)
+        case Pullback():
+            return derivative.push(tuple(args), tuple(tangents), out, **node.settings)
         case _:
             raise refuse(node)
 
