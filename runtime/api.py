@@ -8,7 +8,7 @@ from ..compiler.graph import Graph
 from ..compiler.ops import control
 from ..compiler.trace.stage import leaf_names, stage
 from ..compiler.trace.tracer import Tracer
-from ..compiler.trace.tree import flatten, flatten_types, unflatten
+from ..compiler.trace.tree import flatten, unflatten
 from .compile import Argnums, Request
 from .executable import Compiled
 from .options import Options
@@ -167,6 +167,6 @@ def trace(function: Function) -> Callable[..., Graph]:
     """
     @functools.wraps(function)
     def traced(*args: Any, **kwargs: Any) -> Graph:
-        leaves, spec = flatten_types((args, kwargs))
+        leaves, spec = flatten((args, kwargs))
         return stage(function, leaves, spec, leaf_names(function, args, kwargs)).graph
     return traced

@@ -20,9 +20,10 @@ from ..compiler.errors import ConcreteValueError, CustomRuleError
 from ..compiler.graph import Graph
 from ..compiler.interpret import interpret
 from ..compiler.passes.pipeline import PREPARE, run
+from ..compiler.trace.interception import intercept
 from ..compiler.trace.stage import definition, function_name, is_traceable, leaf_names, stage
 from ..compiler.trace.tracer import TraceBuilder, Tracer, deepest, enter
-from ..compiler.trace.tree import NAMESPACE, flatten, flatten_types, unflatten
+from ..compiler.trace.tree import NAMESPACE, flatten, unflatten
 from .application import Application, Opaque, call_flat, example
 
 Function = Callable[..., Any]
@@ -96,9 +97,11 @@ class Custom:
     def _trace_body(self, given: list[Any], operands: Sequence[int], spec: Any,
                     builder: TraceBuilder) -> tuple[Graph, Any]:
         names = leaf_names(self.function, unflatten(spec, given), {})
-        staged = stage(functools.partial(_flat, self.function, given, tuple(operands), spec),
-                       *_call_of([given[i] for i in operands]), [names[i] for i in operands],
-                       by_reference=builder.by_reference.values())
+        flat = functools.partial(_flat, self.function, given, tuple(operands), spec)
+        with intercept(self.function):
+            staged = stage(flat, *_call_of([given[i] for i in operands]),
+                           [names[i] for i in operands],
+                           by_reference=builder.by_reference.values())
         self._refuse_captured(staged.lifted)
         if staged.written:
             raise CustomRuleError(
@@ -188,8 +191,9 @@ class _Call:
         names = [*[f"x{i}" for i in self.operands], *[f"t{i}" for i in range(len(moving))]]
         traced = self._reverse if custom.reverse else self._forward
         try:
-            staged = stage(functools.partial(traced, function), leaves, spec, names,
-                           by_reference=self._builder().by_reference.values())
+            with intercept(function):
+                staged = stage(functools.partial(traced, function), leaves, spec, names,
+                               by_reference=self._builder().by_reference.values())
         except ConcreteValueError as error:
             raise CustomRuleError(
                 f"A decision in the derivative rule of {function_name(custom.function)} depends "
@@ -278,7 +282,7 @@ class _Call:
 def _pairs(like: Any, given: Any) -> list[tuple[Any, Any]] | None:
     """Leaves of two trees side by side; a None in the second stands for any subtree."""
     if given is None:
-        return [(leaf, None) for leaf in flatten_types(like)[0]]
+        return [(leaf, None) for leaf in flatten(like)[0]]
     if isinstance(like, ArrayType) or optree.tree_is_leaf(like, namespace=NAMESPACE):
         return [(like, given)]
     children, one, _, _ = optree.tree_flatten_one_level(like, namespace=NAMESPACE)[:4]

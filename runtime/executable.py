@@ -338,8 +338,12 @@ def _leaf_key(leaf: Any) -> Any:
         return float
     if isinstance(leaf, np.ndarray):
         return (leaf.shape, leaf.dtype) if leaf.dtype.kind in "biufc" else id(leaf)
+    if isinstance(leaf, ArrayType):      # the key of the values of that type
+        if leaf.weak:
+            return type(leaf.dtype.type(0).item())
+        return (leaf.shape, leaf.dtype) if leaf.shape else leaf.dtype.type
     if is_traceable(leaf):
-        return leaf if isinstance(leaf, ArrayType) else type(leaf)
+        return type(leaf)
     try:
         hash(leaf)
     except TypeError:

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import optree
 
 from ..arraytype import ArrayType
@@ -17,13 +18,10 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     leaves, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
     while any(_register_dataclass(leaf) for leaf in leaves):
         leaves, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
+    if any(isinstance(leaf, np.dtype) for leaf in leaves):      # that of an ArrayType, perhaps
+        return optree.tree_flatten(  # type: ignore[return-value]
+            tree, is_leaf=_is_type, namespace=NAMESPACE)
     return leaves, spec
-
-
-def flatten_types(tree: Any) -> tuple[list[Any], Any]:
-    """The same where leaves may be given by their types (which are tuples themselves)."""
-    flatten(tree)               # registers the dataclasses
-    return optree.tree_flatten(tree, is_leaf=_is_type, namespace=NAMESPACE)  # type: ignore[return-value]
 
 
 def _is_type(value: Any) -> bool:
