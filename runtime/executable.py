@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -325,10 +326,10 @@ def _bound(compiled: Compiled, instance: Any) -> Compiled:
     key = f"_wengert_{id(compiled)}"
     found = getattr(instance, "__dict__", {}).get(key)
     if found is None:
-        function = functools.partial(compiled.function, instance)
-        functools.update_wrapper(function, compiled.function)
-        found = Compiled(function, compiled.request, compiled.options)
-        if hasattr(instance, "__dict__"):
+        found = Compiled(MethodType(compiled.function, instance), compiled.request, compiled.options)
+        if isinstance(instance, type):
+            setattr(instance, key, found)
+        elif hasattr(instance, "__dict__"):
             instance.__dict__[key] = found
     return found  # type: ignore[no-any-return]
 
