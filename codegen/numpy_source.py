@@ -11,6 +11,7 @@ from ..compiler.arraytype import ArrayType
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node, infer
 from ..compiler.ops import arithmetic, comparison, indexing, layout
 from ..compiler.ops.index_form import index_text
+from ..compiler.ops.row import Op
 from .expression import ATOM, COMPARISON, Expression, infix, number, prefix
 from .names import Names, identifier
 from .source import Source
@@ -43,6 +44,7 @@ class NumpyPrinter:
         self.constants: list[str] = []
         self.data: dict[str, Any] = {}
         self.captured: dict[str, Any] = {}
+        self.references: dict[Any, str] = {}
         self.uses = _count_uses(graph)
         self.owner: dict[Node, str] = {}        # variables whose memory is this function's own
         self.last_origin: Any = None
@@ -95,6 +97,8 @@ class NumpyPrinter:
             filled = self._filled(node, args[0])
             if filled is not None:
                 return filled
+        if op.reference is not None:
+            return Expression(f"{self.reference(op)}({', '.join(a.text for a in args)})")
         if op.infix is not None:
             if len(args) == 1:
                 return prefix(op.infix.symbol, args[0])
@@ -107,6 +111,15 @@ class NumpyPrinter:
                                  node.settings, types)
             return Expression(text)
         return Expression(f"{op.python}({', '.join(a.text for a in args)})")
+
+    def reference(self, op: Op) -> str:
+        """Name of a function of the user's that the loader puts into the module."""
+        name = self.references.get(op)
+        if name is None:
+            name = self.references[op] = self.names.unique(op.name)
+            self.constants.append(f"# {name}: a function that could not be traced")
+            self.captured[name] = op.reference
+        return name
 
     def _filled(self, node: Node, value: Expression) -> Expression | None:
         """``broadcast_to`` of a number as a fresh array, where the result must be one."""

@@ -62,6 +62,14 @@ class InputTypeError(WengertError, TypeError):
     """A derivative with respect to an argument that is not of floating-point numbers."""
 
 
+class NotAFunctionError(WengertError, TypeError):
+    """A derivative of something that cannot be called."""
+
+
+class ModeError(WengertError, ValueError):
+    """``mode`` is none of the directions."""
+
+
 class ArgnumsError(WengertError, ValueError):
     """``argnums`` names no argument of the function."""
 
@@ -136,6 +144,10 @@ class BranchError(WengertError, ValueError):
 
 class CustomRuleError(WengertError, ValueError):
     """A user-defined operation or derivative rule is malformed."""
+
+
+class NonlinearRuleError(CustomRuleError):
+    """A derivative rule that is no linear map of its tangents or cotangents."""
 
 
 class GradientMismatchError(WengertError, AssertionError):

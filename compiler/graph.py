@@ -159,6 +159,8 @@ _TYPES: dict[tuple[Any, ...], Any] = {}
 
 def infer(op: Op, types: tuple[Any, ...], params: Params) -> Any:
     """Type of a node; results are cached, since programs repeat few combinations."""
+    if op.expand is not None or op.reference is not None:      # made for one call: must not be kept
+        return op.type_rule(*types, **dict(zip(op.params, params, strict=True)))
     key = (op, types, params)
     found = _TYPES.get(key)
     if found is None:

@@ -4,9 +4,13 @@ import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
+from ..compiler.errors import ModeError, NotAFunctionError
 from ..compiler.graph import Graph
+from ..compiler.ops import control
+from ..compiler.trace.locate import locate
 from ..compiler.trace.stage import leaf_names, stage
-from ..compiler.trace.tree import flatten
+from ..compiler.trace.tracer import Tracer
+from ..compiler.trace.tree import flatten, unflatten
 from .compile import Argnums, Request
 from .executable import Compiled
 from .options import Options
@@ -16,13 +20,17 @@ Function = Callable[..., Any]
 
 
 def _transform(function: Function | None, request: Request, target: str) -> Any:
+    if request.mode not in ("auto", "forward", "reverse"):
+        raise ModeError(f"mode={request.mode!r} is not a direction.",
+                        'Use "forward", "reverse" or "auto".', locate())
     if function is None:                       # used as @grad(argnums=1)
         return functools.partial(_transform, request=request, target=target)
+    if isinstance(function, (staticmethod, classmethod)):      # decorated the other way round
+        return type(function)(_transform(function.__func__, request, target))
     if not callable(function):
-        raise TypeError(f"{request.kind} takes a function, not {type(function).__name__}. For "
-                        f"other arguments write {request.kind}(f, argnums=...).")
-    if isinstance(function, (staticmethod, classmethod)):
-        function = function.__func__
+        raise NotAFunctionError(f"{request.kind} takes a function, not {function!r} of type "
+                                f"{type(function).__name__}.", f"Write {request.kind}(f)(x): the "
+                                "derivative is a function of the same arguments.", locate())
     return Compiled(function, request, Options(target))
 
 
@@ -139,6 +147,21 @@ def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     array([6., 4.])
     """
     return _transform(function, Request("hvp", _normal(argnums)), target)
+
+
+def stop_gradient(value: Any) -> Any:
+    """The value itself, seen as a constant by every derivative: arrays of zeros come back.
+
+    Args:
+        value: a number, an array or a nested container of them.
+
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(lambda x: np.sum(x * wg.stop_gradient(x)))(np.array([1.0, 2.0]))
+    array([1., 2.])
+    """
+    leaves, spec = flatten(value)
+    return unflatten(spec, [control.stop_gradient(leaf) if isinstance(leaf, Tracer) else leaf
+                            for leaf in leaves])
 
 
 def trace(function: Function) -> Callable[..., Graph]:

@@ -90,29 +90,56 @@ def _offsets(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int | str, t
 
 def _resolve(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
              argnum: int | str) -> int | str:
-    try:
-        parameters = list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        parameters = []
+    """Position, or keyword, of an argument of this call."""
+    where = definition(function)
+    parameters = _parameters(function)
     if isinstance(argnum, str):
         if argnum in kwargs:
             return argnum
-        if argnum in parameters and parameters.index(argnum) < len(args):
-            return parameters.index(argnum)
+        named = [p for p in parameters if p.kind in _POSITIONAL]
+        for i, parameter in enumerate(named[:len(args)]):
+            if parameter.name == argnum:
+                return i
         raise ArgnumsError(f"argnums={argnum!r} names no argument of this call.",
-                           f"The function's parameters are {', '.join(parameters)}.",
-                           definition(function))
+                           _advice(parameters, argnum), where)
     if isinstance(argnum, bool) or not isinstance(argnum, (int, np.integer)):
         raise ArgnumsError(f"argnums={argnum!r} is not an integer, a name or a tuple of them.",
-                           "", definition(function))
+                           "Write argnums=0, argnums=\"x\" or argnums=(0, 1).", where)
     index = int(argnum) + (len(args) if argnum < 0 else 0)
     if 0 <= index < len(args):
         return index
-    if 0 <= index < len(parameters) and parameters[index] in kwargs:
-        return parameters[index]
+    if 0 <= index < len(parameters) and parameters[index].name in kwargs:
+        return parameters[index].name
     raise ArgnumsError(
-        f"argnums={argnum} is out of range: the call has {len(args)} positional arguments.",
-        "Pass the argument, or give its name.", definition(function))
+        f"argnums={argnum} is out of range: the call has {len(args)} positional "
+        f"argument{'' if len(args) == 1 else 's'}.",
+        _advice(parameters, parameters[index].name) if 0 <= index < len(parameters)
+        else "Count from 0, or give the argument's name.", where)
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _advice(parameters: Sequence[inspect.Parameter], name: str) -> str:
+    """What to do about an argument that was not passed under that name."""
+    for parameter in parameters:
+        if parameter.name == name:
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                return f"It collects the arguments of *{name}: give their positions."
+            if parameter.kind is parameter.VAR_KEYWORD:
+                return f"It collects the arguments of **{name}: give their own names."
+            if parameter.default is not parameter.empty:
+                return f"It was left to its default: pass {name}={parameter.default!r}."
+            return f"Pass {name}."
+    names = ", ".join(p.name for p in parameters)
+    return f"The function's parameters are {names}." if names else "It has no known parameters."
 
 
 def _check_input(leaf: Any, name: str, function: Any) -> None:

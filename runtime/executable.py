@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -357,10 +358,10 @@ def _bound(compiled: Compiled, instance: Any) -> Compiled:
     key = f"_wengert_{id(compiled)}"
     found = getattr(instance, "__dict__", {}).get(key)
     if found is None:
-        function = functools.partial(compiled.function, instance)
-        functools.update_wrapper(function, compiled.function)
-        found = Compiled(function, compiled.request, compiled.options)
-        if hasattr(instance, "__dict__"):
+        found = Compiled(MethodType(compiled.function, instance), compiled.request, compiled.options)
+        if isinstance(instance, type):
+            setattr(instance, key, found)
+        elif hasattr(instance, "__dict__"):
             instance.__dict__[key] = found
     return found  # type: ignore[no-any-return]
 
@@ -383,8 +384,12 @@ def _leaf_key(leaf: Any) -> Any:
         return float
     if isinstance(leaf, np.ndarray):
         return (leaf.shape, leaf.dtype) if leaf.dtype.kind in "biufc" else id(leaf)
+    if isinstance(leaf, ArrayType):      # the key of the values of that type
+        if leaf.weak:
+            return type(leaf.dtype.type(0).item())
+        return (leaf.shape, leaf.dtype) if leaf.shape else leaf.dtype.type
     if is_traceable(leaf):
-        return leaf if isinstance(leaf, ArrayType) else type(leaf)
+        return type(leaf)
     try:
         hash(leaf)
     except TypeError:

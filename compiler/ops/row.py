@@ -60,6 +60,17 @@ class General:
 
 
 @dataclass(frozen=True)
+class Pullback:
+    """Given by its reverse rule, ``pull(args, out, ct)``, the cotangents of the operands.
+
+    ``push(args, tangents, out)`` is its transpose, for forward mode; like a General jvp.
+    """
+
+    pull: Rule
+    push: Rule
+
+
+@dataclass(frozen=True)
 class ZeroDerivative:
     """The derivative exists almost everywhere and is zero (rounding, comparison, sign)."""
 
@@ -78,8 +89,8 @@ class DerivativeNotImplemented:
     reason: str
 
 
-Derivative = (Elementwise | Linear | Multilinear | General | ZeroDerivative | NoDerivative
-              | DerivativeNotImplemented)
+Derivative = (Elementwise | Linear | Multilinear | General | Pullback | ZeroDerivative
+              | NoDerivative | DerivativeNotImplemented)
 
 
 @dataclass(frozen=True)
@@ -121,6 +132,9 @@ class Op:
         samples: operands and parameters for tests of operators that are not elementwise.
         commutative: whether two operands may be exchanged.
         fresh: whether the result never shares memory with an operand.
+        expand: the operator in terms of others, ``expand(*args, **params)``; it is put in its
+            place once derivatives have been taken.
+        reference: a callable of the user's that generated code calls under the row's name.
     """
 
     name: str
@@ -135,6 +149,8 @@ class Op:
     samples: tuple[Sample, ...] = ()
     commutative: bool = False
     fresh: bool = True
+    expand: Rule | None = None
+    reference: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Compute on arrays; record a node when an operand is traced."""

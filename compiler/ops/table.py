@@ -2,10 +2,20 @@
 
 from typing import Any
 
-from . import arithmetic, comparison, contraction, indexing, layout, reduction, transcendental
+from . import (
+    arithmetic,
+    comparison,
+    contraction,
+    control,
+    indexing,
+    layout,
+    reduction,
+    transcendental,
+)
 from .row import Op
 
-FAMILIES = (arithmetic, transcendental, comparison, reduction, layout, indexing, contraction)
+FAMILIES = (arithmetic, transcendental, comparison, reduction, layout, indexing, contraction,
+            control)
 
 TABLE: dict[str, Op] = {}
 BY_FUNCTION: dict[Any, Op] = {}      # NumPy and SciPy ufuncs that are rows themselves

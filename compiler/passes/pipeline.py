@@ -6,6 +6,7 @@ from ..graph import Graph
 from ..verify import verify
 from .canonical import assemble, flip_differences, lower_products
 from .dead import remove_dead
+from .expand import expand
 from .scalarize import scalarize
 from .simplify import simplify
 
@@ -15,11 +16,11 @@ Pass = Callable[[Graph], Graph]
 PREPARE: tuple[Pass, ...] = (remove_dead, simplify, remove_dead)
 
 # After it. ``lower_products`` uncovers nothing new, so one simplification is enough.
-SIMPLE: tuple[Pass, ...] = (remove_dead, simplify, remove_dead)
+SIMPLE: tuple[Pass, ...] = (expand, remove_dead, simplify, remove_dead)
 LOWER: tuple[Pass, ...] = (lower_products, flip_differences, assemble, remove_dead)
 PIPELINE: tuple[Pass, ...] = SIMPLE + LOWER
-SCALAR: tuple[Pass, ...] = (scalarize, *SIMPLE, lower_products, flip_differences,
-                            remove_dead)
+SCALAR: tuple[Pass, ...] = (scalarize, remove_dead, simplify, remove_dead, lower_products,
+                            flip_differences, remove_dead)
 
 VERIFY_AFTER_EVERY_PASS = False      # switched on by the test-suite
 

@@ -151,9 +151,9 @@ class _Walk:
         """Attributes of an object that any function met so far may read."""
         state = getattr(value, "__dict__", None)
         if _is_library(type(value).__module__):
-            inner = getattr(value, "function", None)       # a compiled function of ours
-            if callable(inner):
-                self.value(inner, depth)
+            for name in ("function", "rule", "fwd", "bwd"):  # a compiled or custom one of ours
+                if callable(getattr(value, name, None)):
+                    self.read(partial(_attribute, value, name), depth)
             return
         self.value(type(value), depth)
         names = set(state or ()) | {n for c in type(value).__mro__

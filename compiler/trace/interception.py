@@ -80,6 +80,12 @@ def _prepare() -> None:
             FUNCTIONS[stand_in] = ours       # our own code looks functions up while swapped
 
 
+def stand_in_for(function: Any) -> Any:
+    """The stand-in of an intercepted function that is traced itself; else the function."""
+    entry = _replacements.get(id(function))
+    return entry[1] if entry is not None and entry[0] is function else function
+
+
 def _scan(name: str, names: dict[str, Any]) -> list[tuple[str, Any]]:
     """Names in a module's dictionary that are bound to intercepted functions (cached)."""
     known = _sites.get(name)

@@ -13,7 +13,7 @@ from ..arraytype import ArrayType, is_python_number, type_of
 from ..errors import LOSSES, NoOutputError, ObjectArrayError, Origin
 from ..graph import CURRENT, Graph, Node, inline
 from . import composites  # noqa: F401  (registers NumPy's functions)
-from .interception import intercept
+from .interception import intercept, stand_in_for
 from .tracer import TraceBuilder, Tracer, stack_objects
 from .tree import flatten, paths, unflatten
 
@@ -124,7 +124,7 @@ def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names:
     n_losses = len(LOSSES.errors)
     try:
         with intercept(function):
-            result = function(*args, **kwargs)
+            result = stand_in_for(function)(*args, **kwargs)
         if len(LOSSES.errors) > n_losses:         # caught by the function's own except
             raise LOSSES.errors[n_losses]
         out_leaves, out_spec = flatten(result)
@@ -171,8 +171,9 @@ def _output_node(builder: TraceBuilder, leaf: Any, function: Any) -> Node:
 
 def definition(function: Any) -> Origin | None:
     """Where a function is defined."""
-    while isinstance(function, functools.partial):
-        function = function.func
+    while isinstance(function, functools.partial) or hasattr(function, "__wrapped__"):
+        function = function.func if isinstance(function, functools.partial) else \
+            function.__wrapped__
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     if code is None:

@@ -4,7 +4,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import optree
+
+from ..arraytype import ArrayType
 
 NAMESPACE = "wengert"
 _REGISTERED: set[type] = set()
@@ -15,7 +18,14 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     leaves, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
     while any(_register_dataclass(leaf) for leaf in leaves):
         leaves, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
+    if any(isinstance(leaf, np.dtype) for leaf in leaves):      # that of an ArrayType, perhaps
+        return optree.tree_flatten(  # type: ignore[return-value]
+            tree, is_leaf=_is_type, namespace=NAMESPACE)
     return leaves, spec
+
+
+def _is_type(value: Any) -> bool:
+    return isinstance(value, ArrayType)
 
 
 def unflatten(spec: Any, leaves: Sequence[Any]) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..arraytype import ArrayType
 from ..errors import NotDifferentiableError
-from ..graph import INPUT, Graph, Guard, Node, keep_leaf
+from ..graph import INPUT, PICK, Graph, Guard, Node, keep_leaf
 from ..trace.tracer import TraceBuilder, Tracer, wrap
 
 
@@ -44,6 +44,9 @@ def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = N
             new[node] = builder.emit(node.op, args, node.params)
             continue
         has_axis.add(node)
+        if node.op is PICK:
+            new[node] = builder.emit(PICK, args, node.params)
+            continue
         new[node] = _batched_node(builder, node, [wrap(builder, a) for a in args], flags, size)
     builder.origin = None
     for guard in graph.guards:
@@ -63,6 +66,10 @@ def _batched_node(builder: TraceBuilder, node: Node, args: list[Tracer],
         out = node.op.batch(tuple(args), flags, **node.settings)
     else:
         out = node.op(*_align(args, flags, node.type.ndim), **node.settings)
+    if isinstance(out, tuple):                # picked from one application
+        assert all(part.shape == (size, *type.shape)
+                   for part, type in zip(out, node.type, strict=True)), node.op.name
+        return out[0].node.args[0]  # type: ignore[no-any-return]
     want = (size, *node.type.shape)
     assert out.shape == want, (node.op.name, out.shape, want)
     return out.node  # type: ignore[no-any-return]

@@ -17,6 +17,7 @@ from ..ops.row import (
     Multilinear,
     NoDerivative,
     Partial,
+    Pullback,
     ZeroDerivative,
 )
 from ..trace.tracer import TraceBuilder, Tracer, wrap
@@ -124,6 +125,8 @@ def tangent_of(builder: TraceBuilder, node: Node, args: Sequence[Tracer],
             return total
         case General(rule):
             return rule(tuple(args), tuple(tangents), out, **node.settings)
+        case Pullback():
+            return derivative.push(tuple(args), tuple(tangents), out, **node.settings)
         case _:
             raise refuse(node)
 

@@ -6,16 +6,16 @@ in place, and the linear nodes its jvp rule recorded are themselves transposed, 
 (Radul, Paszke, Frostig, Johnson, Maclaurin: "You only linearize once", POPL 2023.)
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..arraytype import ArrayType
-from ..errors import VerifyError
-from ..graph import CONSTANT, INPUT, PICK, Node, reachable
+from ..errors import NonlinearRuleError
+from ..graph import CONSTANT, INPUT, PICK, Node
 from ..ops import arithmetic, indexing, layout
-from ..ops.row import Elementwise, General, Linear, Multilinear, ZeroDerivative
+from ..ops.row import Elementwise, General, Linear, Multilinear, Pullback, ZeroDerivative
 from ..trace.tracer import TraceBuilder, Tracer, wrap
 from .jvp import (
     evaluate_partial,
@@ -88,6 +88,8 @@ def pull_back(builder: TraceBuilder, node: Node, args: Sequence[Tracer], out: An
                     cts[i] = rule(ct, *args, **node.settings)
         case General():
             cts = _through_linearization(builder, node, args, out, ct, wanted)
+        case Pullback(pull):
+            cts = list(pull(tuple(args), out, ct, **node.settings))
         case _:
             raise refuse(node)
     return [None if c is None else fit_cotangent(c, arg.type)
@@ -98,37 +100,68 @@ def _through_linearization(builder: TraceBuilder, node: Node, args: Sequence[Tra
                            ct: Any, wanted: Sequence[bool]) -> list[Any]:
     derivative = node.op.derivative
     assert isinstance(derivative, General)
-    start = len(builder.nodes)
-    holders = [Node(INPUT, (), (), arg.type.strong) if want else None
-               for arg, want in zip(args, wanted, strict=True)]
-    tangents = tuple(None if h is None else Tracer(builder, h) for h in holders)
-    t_out = derivative.jvp(tuple(args), tangents, out, **node.settings)
-    if t_out is None:
-        return [None] * len(args)
-    cts: Cotangents = {}
+    rule = derivative.jvp
+
+    def linear(tangents: Sequence[Any]) -> Sequence[Any]:
+        t_out = rule(tuple(args), tuple(tangents), out, **node.settings)
+        if isinstance(node.type, ArrayType):
+            return (t_out,)
+        return (None,) * len(node.type) if t_out is None else t_out  # type: ignore[no-any-return]
+
+    types = [arg.type.strong if want else None for arg, want in zip(args, wanted, strict=True)]
     if isinstance(node.type, ArrayType):
-        t_out, ct, types = (t_out,), (ct,), (node.type,)
-    else:
-        types = node.type
-    for t, c, type in zip(t_out, ct, types, strict=True):
+        return transpose_map(builder, linear, types, (node.type,), (ct,), node.op.name)
+    return transpose_map(builder, linear, types, node.type, ct, node.op.name)
+
+
+def transpose_map(builder: TraceBuilder, linear: Callable[[Sequence[Any]], Sequence[Any]],
+                  in_types: Sequence[ArrayType | None], out_types: Sequence[ArrayType],
+                  cts: Sequence[Any], name: str) -> list[Any]:
+    """Pull cotangents back through a linear map, by transposing the nodes it records.
+
+    Args:
+        builder: where to record.
+        linear: from tangents to results; None stands for zero.
+        in_types: of the tangents; None for those that are zero.
+        out_types: of the results.
+        cts: of the results.
+        name: of the rule that the map belongs to, for the error if it is not linear.
+    """
+    start = len(builder.nodes)
+    holders = [None if type is None else Node(INPUT, (), (), type) for type in in_types]
+    results = linear([None if h is None else Tracer(builder, h) for h in holders])
+    found: Cotangents = {}
+    for t, c, type in zip(results, cts, out_types, strict=True):
         if t is not None and c is not None:
-            accumulate(builder, cts, fit_tangent(t, type).node, c)
-    linear: set[Node] = {h for h in holders if h is not None}
+            accumulate(builder, found, fit_tangent(t, type).node, c)
+    varied: set[Node] = {h for h in holders if h is not None}
     recorded = []
     for new in builder.nodes[start:]:
-        if any(a in linear for a in new.args):
-            linear.add(new)
+        if any(a in varied for a in new.args):
+            varied.add(new)
             recorded.append(new)
-    sweep(builder, recorded, linear, cts, {})
-    found = [None if h is None else cts.get(h) for h in holders]
-    _check_linear([f for f in found if f is not None], linear, node)
-    return found
+    origin = builder.origin
+    sweep(builder, recorded, varied, found, {})
+    builder.origin = origin
+    pulled = [None if h is None else found.get(h) for h in holders]
+    moved = discard(builder, start, [h for h in holders if h is not None])
+    if any(p is not None and p.node in moved for p in pulled):
+        raise NonlinearRuleError(f"The derivative rule of {name} is not linear in its tangents.",
+                                 "Use each tangent as a factor, once in every term.")
+    return pulled
 
 
-def _check_linear(found: list[Any], linear: set[Node], node: Node) -> None:
-    """No transposed value may depend on the tangents themselves."""
-    if reachable([ct.node for ct in found]) & linear:
-        raise VerifyError(f"The jvp rule of {node.op.name} is not linear in its tangents.")
+def discard(builder: TraceBuilder, start: int, holders: Sequence[Node]) -> set[Node]:
+    """Take out the nodes recorded since ``start`` that depend on place holders; gives them."""
+    dependent = set(holders)
+    kept = []
+    for node in builder.nodes[start:]:
+        if any(a in dependent for a in node.args):
+            dependent.add(node)
+        else:
+            kept.append(node)
+    builder.nodes[start:] = kept
+    return dependent
 
 
 def is_zero(node: Node) -> bool:
