@@ -121,7 +121,7 @@ def where(s: Any, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | Non
 
 
 def add(s: Any, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
-    """x + zeros = x; sums of products that have a better form."""
+    """X + zeros = x; sums of products that have a better form."""
     for x, y in (args, args[::-1]):
         if is_zero(y) and x.type.shape == np.broadcast_shapes(x.type.shape, y.type.shape):
             return x
@@ -241,7 +241,7 @@ def setitem(s: Any, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | N
 
 def total(s: Any, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
     """A sum over no axis."""
-    (x,), (axis, keepdims) = args, params
+    (x,), (axis, _) = args, params
     return x if not axis and not x.type.weak and x.type.dtype.kind in "fc" else None
 
 
