@@ -5,7 +5,6 @@ from a fixed seed, so every run ends with the same network.
 """
 
 import numpy as np
-
 import wengert as wg
 
 HIDDEN, CLASSES, N_STEPS, RATE = 24, 2, 300, 0.8

@@ -5,7 +5,6 @@ results share their errors. A large random sample confirms the linear estimate.
 """
 
 import numpy as np
-
 import wengert as wg
 
 GRAVITY = 6.67430e-11        # m³ kg⁻¹ s⁻²

@@ -5,7 +5,6 @@ are that table; here it is printed from the graph, next to forward and reverse m
 """
 
 import numpy as np
-
 import wengert as wg
 from wengert.compiler.interpret import evaluate
 from wengert.compiler.text import format_wengert

@@ -6,7 +6,6 @@ gradient does not, and loss and gradient stay finite however far the data are fr
 """
 
 import numpy as np
-
 import wengert as wg
 
 X = np.array([[1.0, 2.0], [2.0, -1.0], [-1.0, -3.0], [0.5, 0.5]])

@@ -1,7 +1,6 @@
 """Newton's method: the minimum of Rosenbrock's function in seven steps, with exact derivatives."""
 
 import numpy as np
-
 import wengert as wg
 
 

@@ -10,7 +10,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-
 import wengert as wg
 
 DATA = Path(__file__).parent / "data" / "builds.csv"

@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-
 import wengert as wg
 
 WEIGHTS = np.linspace(0.5, 1.5, 100)      # large enough to be stored beside the source
