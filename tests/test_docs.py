@@ -10,6 +10,7 @@ import contextlib
 import doctest
 import importlib
 import io
+import linecache
 import pkgutil
 import re
 import sys
@@ -22,8 +23,10 @@ import wengert
 from wengert.compiler import errors
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md"),
-                    *ROOT.glob("*/*/README.md")])
+DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"),
+                    *(path for folder in ("compiler", "codegen", "runtime", "examples", "tests",
+                                          "benchmarks")
+                      for path in (ROOT / folder).rglob("README.md"))])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -59,7 +62,8 @@ def output(block, path, namespace):
 def examples(document):
     """Each ``python`` block without prompts, with the ``text`` block that follows it or None."""
     found = blocks(document)
-    for block, following in zip(found, [*found[1:], None], strict=True):
+    for position, block in enumerate(found):
+        following = found[position + 1] if position + 1 < len(found) else None
         if block.language == "python" and ">>>" not in block.text:
             is_output = following is not None and following.language == "text" and document[
                 block.start + len(block.text):following.start].strip("`\n") == "text"
@@ -110,21 +114,27 @@ def test_ci_runs_the_test_command_of_the_readme():
     assert commands[1] in script
 
 
-def update(path):
-    """Write what the blocks print into the document."""
-    document = path.read_text(encoding="utf-8")
+def updated(path, document):
+    """The document with what its blocks print now."""
     namespace = {"__name__": "document"}
-    for position in range(len(blocks(document))):
-        now = blocks(document)[position]
-        for block, shown in examples(document):
-            if block == now:
-                said = output(block, path, namespace)
-                if shown is not None:
-                    document = document[:shown.start] + said.rstrip() + "\n" + document[
-                        shown.start + len(shown.text):]
-                elif said:
-                    print(f"{path}:{block.line}: prints, but nothing is shown:\n{said}")
-    path.write_text(document, encoding="utf-8")
+    parts, end = [], 0
+    for block, shown in examples(document):
+        said = output(block, path, namespace)
+        if shown is not None:
+            parts += [document[end:shown.start], said.rstrip(), "\n"]
+            end = shown.start + len(shown.text)
+        elif said:
+            print(f"{path}:{block.line}: prints, but nothing is shown:\n{said}")
+    return "".join([*parts, document[end:]])
+
+
+def update(path):
+    """Write what the blocks print into the document; lines move, so until nothing changes."""
+    before = None
+    while before != (document := path.read_text(encoding="utf-8")):
+        before = document
+        linecache.clearcache()
+        path.write_text(updated(path, document), encoding="utf-8")
 
 
 if __name__ == "__main__":
