@@ -4,7 +4,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import optree
+
+from ..arraytype import ArrayType
 
 NAMESPACE = "wengert"
 _REGISTERED: set[type] = set()
@@ -15,6 +18,8 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     leaves, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
     while any(_register_dataclass(leaf) for leaf in leaves):
         leaves, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
+    if any(isinstance(leaf, np.dtype) for leaf in leaves):   # the inside of an ArrayType, a leaf
+        leaves, spec = optree.tree_flatten(tree, is_leaf=_is_type, namespace=NAMESPACE)
     return leaves, spec
 
 
@@ -26,7 +31,11 @@ def unflatten(spec: Any, leaves: Sequence[Any]) -> Any:
 def paths(tree: Any) -> list[tuple[Any, ...]]:
     """Where each leaf is: the keys and indices that lead to it."""
     flatten(tree)
-    return list(optree.tree_paths(tree, namespace=NAMESPACE))
+    return list(optree.tree_paths(tree, is_leaf=_is_type, namespace=NAMESPACE))
+
+
+def _is_type(tree: Any) -> bool:
+    return isinstance(tree, ArrayType)
 
 
 def _register_dataclass(leaf: Any) -> bool:
