@@ -1,9 +1,8 @@
 """Every code block of the README and of ``docs/`` runs, and prints what the document shows.
 
 Blocks of one document share a namespace. A ``text`` block right after a ``python`` block is its
-output; an error is shown by its class and message, and so is a warning. File names and line
-numbers in messages are those of the document itself. ``python tests/test_docs.py`` brings the
-shown outputs up to date.
+output; an error is shown by its class and message, and so is a warning. In messages each block is
+a file ``example.py``. ``python tests/test_docs.py`` brings the shown outputs up to date.
 """
 
 import contextlib
@@ -46,9 +45,11 @@ def blocks(document):
 
 
 def output(block, path, namespace):
-    """What a block prints; line numbers are the document's."""
+    """What a block prints; to its reader, a block is a file of its own."""
     printed = io.StringIO()
-    code = compile("\n" * block.line + block.text, str(path), "exec")
+    file = f"/document/{path.stem}/{block.line}/example.py"
+    linecache.cache[file] = (len(block.text), None, block.text.splitlines(True), file)
+    code = compile(block.text, file, "exec")
     with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(printed):
         warnings.simplefilter("always")
         try:
@@ -56,7 +57,7 @@ def output(block, path, namespace):
         except (errors.WengertError, ValueError, TypeError) as error:
             print(f"{type(error).__name__}: {error}")
     said = [f"{w.category.__name__}: {w.message}\n" for w in caught]
-    return ("".join(said) + printed.getvalue()).replace(f"{ROOT}/", "")
+    return re.sub(r"/document/\S+?/example", "example", "".join(said) + printed.getvalue())
 
 
 def examples(document):
@@ -132,12 +133,8 @@ def updated(path, document):
 
 
 def update(path):
-    """Write what the blocks print into the document; lines move, so until nothing changes."""
-    before = None
-    while before != (document := path.read_text(encoding="utf-8")):
-        before = document
-        linecache.clearcache()
-        path.write_text(updated(path, document), encoding="utf-8")
+    """Write what the blocks print into the document."""
+    path.write_text(updated(path, path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
