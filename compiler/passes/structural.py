@@ -139,7 +139,7 @@ def scale(s: Any, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | Non
     shape = np.broadcast_shapes(c.type.shape, p.type.shape)
     if is_zero(c) or is_zero(p):
         zero = s.builder.constant(np.result_type(c.type.dtype, p.type.dtype).type(0))
-        return s.make(layout.broadcast_to, (zero,), (shape,)) if shape else zero
+        return s.make(layout.broadcast_to, (zero,), (shape,)) if shape else zero  # type: ignore[no-any-return]
     if c.op is comparison.where:
         condition, x, y = c.args
         if is_zero(x):
@@ -168,13 +168,13 @@ def getitem(s: Any, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | N
         return None
     if x.op is layout.broadcast_to and x.args[0].type.shape == () and not x.args[0].type.weak:
         shape = getitem_shape(x.type.shape, index, ())
-        return s.make(layout.broadcast_to, x.args, (shape,)) if shape else x.args[0]  # type: ignore[no-any-return]
+        return s.make(layout.broadcast_to, x.args, (shape,)) if shape else x.args[0]
     if x.op is layout.stack and x.params == (0,) and isinstance(index[0], int):
         part = x.args[index[0]]
         rest = index[1:]
         if part.type.weak or part.type.dtype != x.type.dtype:
             return None
-        return s.make(indexing.getitem, (part,), (rest,)) if rest else part  # type: ignore[no-any-return]
+        return s.make(indexing.getitem, (part,), (rest,)) if rest else part
     while x.op is indexing.setitem and len(x.args) == 2:
         stored = x.params[0]
         if stored == index:
@@ -182,7 +182,7 @@ def getitem(s: Any, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | N
             shape = getitem_shape(x.type.shape, index, ())
             if value.type.weak or value.type.dtype != x.type.dtype:
                 return None
-            return value if value.type.shape == shape else s.make(  # type: ignore[no-any-return]
+            return value if value.type.shape == shape else s.make(
                 layout.broadcast_to, (value,), (shape,))
         if not disjoint(stored, index):
             return None
@@ -232,7 +232,7 @@ def setitem(s: Any, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | N
         return x
     if all(p == ("s", 0, n, 1) for p, n in zip(index, x.type.shape, strict=False)) \
             and len(index) == x.type.ndim and value.type.dtype == x.type.dtype:
-        return value if value.type.shape == x.type.shape else s.make(  # type: ignore[no-any-return]
+        return value if value.type.shape == x.type.shape else s.make(
             layout.broadcast_to, (value,), (x.type.shape,))
     if x.op is indexing.setitem and x.params == params and len(x.args) == 2:
         return s.make(indexing.setitem, (x.args[0], value), params)  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
 """Nested arguments and results: dicts, lists, tuples, namedtuples, dataclasses (by optree)."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def _register_dataclass(leaf: Any) -> bool:
     def split(value: Any) -> tuple[Any, ...]:
         return tuple(getattr(value, n) for n in names), None, names
 
-    def join(_: Any, children: Sequence[Any]) -> Any:
+    def join(_: Any, children: Iterable[Any]) -> Any:
         new = object.__new__(kind)          # __post_init__ may reject traced values
         for name, child in zip(names, children, strict=True):
             object.__setattr__(new, name, child)
