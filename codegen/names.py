@@ -9,9 +9,8 @@ from collections.abc import Iterable
 
 # What generated code calls must not be shadowed by a user's variable.
 RESERVED = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(
-    dir(builtins)) | {
-    "np", "fft", "integrate", "interpolate", "linalg", "special", "math", "other_branch"} | frozenset(
-    n for n in dir(math) if n.startswith("__"))
+    dir(builtins)) | frozenset(n for n in dir(math) if n.startswith("__")) | {
+    "np", "fft", "integrate", "interpolate", "linalg", "special", "math", "other_branch"}
 
 
 def identifier(name: str) -> str:

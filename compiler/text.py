@@ -117,8 +117,8 @@ def _parse_node(line: str, nodes: dict[int, Node], table: dict[str, Op]) -> tupl
     type = tuple(map(parse_type, type_text[1:-1].split(", "))) if type_text.startswith("(") \
         else parse_type(type_text)
     if name in (CONSTANT.name, CAPTURED.name):
-        op = CONSTANT if name == CONSTANT.name else CAPTURED
-        return int(number), Node(op, (), (), type, None, _parse_value(inside, type))
+        leaf = CONSTANT if name == CONSTANT.name else CAPTURED
+        return int(number), Node(leaf, (), (), type, None, _parse_value(inside, type))
     op = PICK if name == PICK.name else table.get(name)
     if op is None:
         raise ParseError(f"There is no operator named {name!r}.")

@@ -1,0 +1,1 @@
+"""Effects: calling, caching, loading and saving what the compiler made."""

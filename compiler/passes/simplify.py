@@ -6,6 +6,7 @@ size of the graph: a row looks at no more than a few levels below its root.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -111,7 +112,7 @@ def _type(op: Op, args: tuple[Node, ...], params: tuple[object, ...]) -> ArrayTy
     return infer(op, from_types, params)  # type: ignore[no-any-return]
 
 
-def _divides_exactly(args: tuple[Node, ...], value: object) -> bool:
+def _divides_exactly(args: tuple[Node, ...], value: Any) -> bool:
     """A quotient of constants is folded only when exact, so that 1/52 stays readable."""
     numerator, denominator = args[0].value, args[1].value
     with np.errstate(all="ignore"):

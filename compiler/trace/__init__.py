@@ -1,0 +1,1 @@
+"""From a plain Python function to a graph."""

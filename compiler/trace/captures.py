@@ -266,4 +266,4 @@ def _unchanged_keys(value: dict[Any, Any], keys: tuple[Any, ...]) -> bool:
 
 
 def _unchanged_set(value: Any, content: frozenset[Any]) -> bool:
-    return value == content
+    return bool(value == content)

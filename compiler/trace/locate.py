@@ -56,5 +56,5 @@ def locate(frame: FrameType | None = None) -> Origin | None:
             while at >= 0 and at not in entry[1]:
                 at -= 2
             return entry[1].get(at)
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None

@@ -148,7 +148,7 @@ def in_place(x: "Tracer", new: "Tracer") -> "Tracer":
 
 def reshape_scalar(x: "Tracer") -> "Tracer":
     """A one-element array as a scalar."""
-    return layout.reshape(x, shape=()) if x.shape else x  # type: ignore[no-any-return]
+    return layout.reshape(x, shape=()) if x.shape else x
 
 
 def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -205,7 +205,8 @@ def canonical_index(x: "Tracer", index: Any) -> tuple[tuple[Any, ...], list[Any]
     parts = index if isinstance(index, tuple) else (index,)
     if any(hasattr(p, "builder") or isinstance(p, slice) for p in parts):
         index = tuple(_plain_part(p) for p in parts)
-    return canonical_form(x.shape, index, _mask_count(x))
+    template, arrays = canonical_form(x.shape, index, _mask_count(x))
+    return template, arrays
 
 
 def _plain_part(part: Any) -> Any:

@@ -78,7 +78,8 @@ def _log(x: Any, base: Any = None, /) -> Any:
 
 def _pow(x: Any, y: Any, /) -> Any:
     x, y = _plain(x), _plain(y)
-    if isinstance(x, Tracer):
+    is_traced = isinstance(x, Tracer)
+    if is_traced:
         _require(x > 0 or x == 0 or bool(y == np.floor(y)), _domain())
         _require(not (x == 0 and y < 0), _domain())
     return _result(x ** y)

@@ -177,7 +177,7 @@ def definition(function: Any) -> Origin | None:
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     if code is None:
-        code = getattr(getattr(type(function), "__call__", None), "__code__", None)
+        code = getattr(type(function).__call__, "__code__", None)
     return Origin(code.co_filename, code.co_firstlineno) if code else None
 
 

@@ -6,7 +6,7 @@ which node it stands for; a view remembers its base and how to read from and wri
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -236,7 +236,7 @@ class Tracer:
         raise TypeError("A traced value cannot be a key of a dictionary or set: its value differs "
                         "from call to call.")
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """What ``isinstance`` in user code sees: the type the plain function would see."""
         if self.shape or self.boxed:
@@ -427,9 +427,9 @@ class Tracer:
         if self.size != 1:
             raise ValueError("The truth value of an array with more than one element is "
                              "ambiguous. Use a.any() or a.all()")
-        node = self.node
+        node, value = self.node, cast(Any, self)
         if node.type.dtype != bool:
-            node = mutation.reshape_scalar(self != 0).node
+            node = mutation.reshape_scalar(value != 0).node
         return bool(self.builder.decide(node))
 
     def __index__(self) -> int:

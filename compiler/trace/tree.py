@@ -1,7 +1,7 @@
 """Nested arguments and results: dicts, lists, tuples, namedtuples, dataclasses (by optree)."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,9 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     leaves, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
     while any(_register_dataclass(leaf) for leaf in leaves):
         leaves, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
-    if any(isinstance(leaf, np.dtype) for leaf in leaves):      # that of an ArrayType, perhaps
-        return optree.tree_flatten(  # type: ignore[return-value]
-            tree, is_leaf=_is_type, namespace=NAMESPACE)
+    if any(isinstance(leaf, np.dtype) for leaf in leaves):   # the inside of an ArrayType, a leaf
+        leaves, spec = optree.tree_flatten(tree, is_leaf=_is_type, namespace=NAMESPACE)
     return leaves, spec
-
-
-def _is_type(value: Any) -> bool:
-    return isinstance(value, ArrayType)
 
 
 def unflatten(spec: Any, leaves: Sequence[Any]) -> Any:
@@ -36,7 +31,11 @@ def unflatten(spec: Any, leaves: Sequence[Any]) -> Any:
 def paths(tree: Any) -> list[tuple[Any, ...]]:
     """Where each leaf is: the keys and indices that lead to it."""
     flatten(tree)
-    return list(optree.tree_paths(tree, namespace=NAMESPACE))
+    return list(optree.tree_paths(tree, is_leaf=_is_type, namespace=NAMESPACE))
+
+
+def _is_type(tree: Any) -> bool:
+    return isinstance(tree, ArrayType)
 
 
 def _register_dataclass(leaf: Any) -> bool:
@@ -48,7 +47,7 @@ def _register_dataclass(leaf: Any) -> bool:
     def split(value: Any) -> tuple[Any, ...]:
         return tuple(getattr(value, n) for n in names), None, names
 
-    def join(_: Any, children: Sequence[Any]) -> Any:
+    def join(_: Any, children: Iterable[Any]) -> Any:
         new = object.__new__(kind)          # __post_init__ may reject traced values
         for name, child in zip(names, children, strict=True):
             object.__setattr__(new, name, child)

@@ -1,0 +1,1 @@
+"""Derivatives and batching, as functions from Graph to Graph."""

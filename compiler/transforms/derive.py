@@ -1,7 +1,7 @@
 """Derivatives as graphs: gradients, Jacobians by batched sweeps, Hessians."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -83,11 +83,11 @@ def _pushed(builder: TraceBuilder, graph: Graph, pushed: Graph, args: list[Node]
     basis = _basis(type) if unit == 1 else (_basis(type) * unit).astype(type.dtype)
     many, has_axis = batch(pushed, type.size, [False] * len(args) + [True])
     found = inline(builder, many, [*args, builder.constant(basis)])
-    out = []
+    out: list[Any] = []
     for node, is_batched, o in zip(found, has_axis, outputs, strict=True):
         shape = graph.outputs[o].type.shape
         if is_batched:
-            block = np.moveaxis(Tracer(builder, node), 0, -1)
+            block: Any = np.moveaxis(cast(Any, Tracer(builder, node)), 0, -1)
             out.append(np.reshape(block, (*shape, *type.shape)))
         else:                                              # no dependence: zero
             block_type = node.type._replace(shape=(*shape, *type.shape))

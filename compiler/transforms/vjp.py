@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arraytype import ArrayType
-from ..graph import Graph, Guard, Node, keep_leaf, reachable
+from ..graph import PICK, Graph, Guard, Node, keep_leaf, reachable
 from ..ops.row import ZeroDerivative
 from ..trace.tracer import TraceBuilder, Tracer
 from .jvp import fit_tangent, is_differentiable, zeros
@@ -16,10 +16,12 @@ def vary(graph: Graph, wrt: Sequence[int]) -> set[Node]:
     """Nodes that depend differentiably on the chosen inputs."""
     varied = {graph.inputs[i] for i in wrt}
     for node in graph.nodes:
-        if any(a in varied for a in node.args) and is_differentiable(node.type) \
-                and not isinstance(node.op.derivative, ZeroDerivative):
-            varied.add(node)
-        elif node.op.name == "pick" and node.args[0] in varied:
+        if node.op is PICK:
+            depends = node.args[0] in varied
+        else:
+            depends = is_differentiable(node.type) and any(a in varied for a in node.args) \
+                and not isinstance(node.op.derivative, ZeroDerivative)
+        if depends:
             varied.add(node)
     return varied
 
