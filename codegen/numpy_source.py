@@ -174,7 +174,7 @@ class NumpyPrinter:
         self.comment(node)
         self.lines.append(f"{name} = {expression.text}")
         self.expressions[node] = Expression(name)
-        if node.op.fresh or node.op is layout.broadcast_to:
+        if node.op.fresh or _is_filled(node):
             self.owner[node] = name
 
     def unpack(self, node: Node) -> None:
@@ -201,12 +201,13 @@ class NumpyPrinter:
             name = self.name(node)
             self.comment(node)
             made = self.expressions[base]
-            fresh = base in self.inlined and (base.op.fresh or base.op is layout.broadcast_to)
+            fresh = base in self.inlined and (base.op.fresh or _is_filled(base))
             self.lines.append(f"{name} = {made.text if fresh else made.within(ATOM) + '.copy()'}")
         arrays = [self.expressions[a].text for a in node.args[2:]]
         index = index_text(node.params[0], arrays, node.type.shape)
         target = f"{name}[{index or '()'}]"
-        first = base.op is layout.broadcast_to and base in self.inlined
+        first = _is_filled(base) and base in self.inlined and base.args[0].op is CONSTANT \
+            and base.args[0].value == 0
         if node.op is indexing.setitem or (first and not arrays):      # 0 + v is v
             self.lines.append(f"{target} = {value.text}")
         elif any(p == ("a",) for p in node.params[0]):
@@ -402,6 +403,11 @@ def _any_fails(conditions: Sequence[tuple[Expression, bool]]) -> str:
         return f"not ({joined})"
     lines = "\n        and ".join(parts)
     return f"not ({lines})"
+
+
+def _is_filled(node: Node) -> bool:
+    """Whether this is one number everywhere, which is printed as ``np.full`` and its like."""
+    return node.op is layout.broadcast_to and node.args[0].type.shape == ()
 
 
 def _owns(node: Node) -> bool:
