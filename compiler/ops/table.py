@@ -2,10 +2,21 @@
 
 from typing import Any
 
-from . import arithmetic, comparison, contraction, indexing, layout, reduction, transcendental
+from . import (
+    arithmetic,
+    comparison,
+    contraction,
+    indexing,
+    lambertw,
+    layout,
+    reduction,
+    splines,
+    transcendental,
+)
 from .row import Op
 
-FAMILIES = (arithmetic, transcendental, comparison, reduction, layout, indexing, contraction)
+FAMILIES = (arithmetic, transcendental, comparison, reduction, layout, indexing, contraction,
+            splines, lambertw)
 
 TABLE: dict[str, Op] = {}
 BY_FUNCTION: dict[Any, Op] = {}      # NumPy and SciPy ufuncs that are rows themselves

@@ -1,5 +1,14 @@
 """NumPy's functions written over the core operators; importing this registers them all."""
 
-from . import contraction, creation, elementary, indexing, layout, reduction
+from . import (
+    contraction,
+    creation,
+    elementary,
+    indexing,
+    interpolation,
+    layout,
+    reduction,
+)
 
-__all__ = ["contraction", "creation", "elementary", "indexing", "layout", "reduction"]
+__all__ = ["contraction", "creation", "elementary", "indexing", "interpolation", "layout",
+           "reduction"]
