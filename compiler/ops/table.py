@@ -8,14 +8,26 @@ from . import (
     contraction,
     control,
     indexing,
+    lambertw,
     layout,
     reduction,
+    splines,
     transcendental,
 )
 from .row import Op
 
-FAMILIES = (arithmetic, transcendental, comparison, reduction, layout, indexing, contraction,
-            control)
+FAMILIES = (
+    arithmetic,
+    transcendental,
+    comparison,
+    reduction,
+    layout,
+    indexing,
+    contraction,
+    control,
+    splines,
+    lambertw,
+)
 
 TABLE: dict[str, Op] = {}
 BY_FUNCTION: dict[Any, Op] = {}      # NumPy and SciPy ufuncs that are rows themselves

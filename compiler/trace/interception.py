@@ -6,20 +6,25 @@ dictionaries of all loaded modules but NumPy's and SciPy's inner ones, so that e
 binding the name is reached: ``np.zeros``, ``from numpy import zeros``, ``from math import log as
 ln``, in helpers, methods and installed packages. The stand-ins call the original whenever no
 traced value is involved and in every other thread, and all is put back even after errors.
+Methods of library classes, such as the call of a spline, are exchanged in the class. Modules of
+SciPy that take long to load are reached as soon as somebody else loads them, even during a trace.
 """
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FunctionType
+from functools import partial
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..graph import CURRENT
 from . import python_math
-from .registry import CREATION, FUNCTIONS
+from .registry import CREATION, FUNCTIONS, LATE
 from .tracer import TraceBuilder, contains_tracer, enter
 
 # Modules of NumPy and SciPy whose public names users call.
@@ -30,18 +35,20 @@ _OWN = __name__.partition(".compiler.")[0]
 
 _LOCK = threading.RLock()
 _depth = 0
-_undo: list[tuple[dict[str, Any], str, Any]] = []
+_undo: list[Callable[[], Any]] = []
 _sites: dict[str, tuple[int, int, list[tuple[str, Any]]]] = {}
 _replacements: dict[int, tuple[Any, Any]] = {}      # id of the original: (original, stand-in)
+_methods: list[tuple[type, str, Any, Any]] = []     # class, name, original, stand-in
+_waiting = set(LATE)                                # modules that are not loaded yet
 
 
 def _called_by_user(frame: Any) -> bool:
-    """Whether user code makes this call, rather than one of our rules or NumPy itself."""
+    """Whether user code makes this call, rather than one of our rules, NumPy or SciPy itself."""
     builder = CURRENT.builder
     if builder is None or builder.origin is not None:
         return False
     caller = frame.f_globals.get("__name__", "")
-    return not caller.startswith(("numpy.", f"{_OWN}.compiler."))
+    return not caller.startswith(("numpy.", "scipy.", f"{_OWN}.compiler."))
 
 
 def _traced_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -73,11 +80,63 @@ def _prepare() -> None:
         if callable(original) and not isinstance(original, (np.ufunc, type)):
             pairs.append((original, ours, original in CREATION))
     pairs += [(original, ours, False) for original, ours in python_math.FUNCTIONS.items()]
+    _waiting.update(LATE)
     for original, ours, creates in pairs:
-        if id(original) not in _replacements:
-            stand_in = _stand_in(original, ours, creates)
-            _replacements[id(original)] = (original, stand_in)
-            FUNCTIONS[stand_in] = ours       # our own code looks functions up while swapped
+        _replace(original, ours, creates)
+
+
+def _replace(original: Any, ours: Callable[..., Any], creates: bool = False) -> None:
+    if id(original) not in _replacements:
+        stand_in = _stand_in(original, ours, creates)
+        _replacements[id(original)] = (original, stand_in)
+        FUNCTIONS[stand_in] = ours       # our own code looks functions up while swapped
+
+
+def _admit(module: ModuleType) -> None:
+    """Make the stand-ins for a module's functions and methods, now that it is loaded."""
+    _waiting.discard(module.__name__)
+    for path, ours in LATE[module.__name__].items():
+        owner, _, name = path.rpartition(".")
+        if owner:
+            mro = getattr(module, owner).__mro__
+            cls = next(c for c in mro if name in vars(c))
+            original = vars(cls)[name]
+            _methods.append((cls, name, original, _stand_in(original, ours, creates=False)))
+        else:
+            original = getattr(module, name)
+            FUNCTIONS[original] = ours
+            _replace(original, ours)
+    _sites.clear()
+
+
+class _LateLoader(SourceFileLoader):
+    """Loads a module during a trace and exchanges its functions at once."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module's code, then exchange what we stand for."""
+        super().exec_module(module)
+        with _LOCK:
+            _admit(module)
+            if _depth:
+                _swap_methods(_methods)
+                _swap(vars(module), _scan(module.__name__, vars(module)))
+
+
+class _LateFinder(MetaPathFinder):
+    """Finds the modules that we wait for."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None
+                  ) -> ModuleSpec | None:
+        """The usual specification with our loader."""
+        if name not in _waiting:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _LateLoader(name, spec.loader.path)
+        return spec
+
+
+_FINDER = _LateFinder()
 
 
 def stand_in_for(function: Any) -> Any:
@@ -113,8 +172,15 @@ def _swap(names: dict[str, Any], found: list[tuple[str, Any]]) -> None:
         current = names.get(key)
         entry = _replacements.get(id(current))
         if entry is not None and entry[1] is stand_in:
-            _undo.append((names, key, current))
+            _undo.append(partial(names.__setitem__, key, current))
             names[key] = stand_in
+
+
+def _swap_methods(methods: Sequence[tuple[type, str, Any, Any]]) -> None:
+    for cls, name, original, stand_in in methods:
+        if vars(cls)[name] is original:
+            _undo.append(partial(setattr, cls, name, original))
+            setattr(cls, name, stand_in)
 
 
 @contextmanager
@@ -127,6 +193,13 @@ def intercept(function: Any = None) -> Iterator[None]:
             if _depth == 1:
                 if not _replacements:
                     _prepare()
+                for module in [sys.modules[n] for n in _waiting if n in sys.modules]:
+                    if not getattr(module.__spec__, "_initializing", False):
+                        _admit(module)
+                if _waiting:
+                    sys.meta_path.insert(0, _FINDER)
+                    _undo.append(partial(sys.meta_path.remove, _FINDER))
+                _swap_methods(_methods)
                 for name, module in list(sys.modules.items()):
                     names = getattr(module, "__dict__", None)
                     if isinstance(names, dict) and not _is_inner(name):
@@ -139,8 +212,7 @@ def intercept(function: Any = None) -> Iterator[None]:
             _depth -= 1
             if _depth == 0:
                 while _undo:
-                    names, key, original = _undo.pop()
-                    names[key] = original
+                    _undo.pop()()
 
 
 def _own_namespaces(function: Any) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 CREATION: set[Any] = set()       # functions that make arrays from nothing traced
+LATE: dict[str, dict[str, Callable[..., Any]]] = {}     # by module that need not be loaded, name
 
 
 def stands_for(*functions: Any, method: str | None = None, creates: bool = False
@@ -27,6 +28,19 @@ def stands_for(*functions: Any, method: str | None = None, creates: bool = False
             FUNCTIONS[original] = function
         if method is not None:
             METHODS[method] = function
+        return function
+    return register
+
+
+def stands_for_late(module: str, *names: str) -> Callable[[F], F]:
+    """Register for names of a module that is not imported for it, since that takes long.
+
+    A name is that of a function or of a method, such as ``"BSpline.__call__"``; methods are
+    called with the object first.
+    """
+    def register(function: F) -> F:
+        for name in names:
+            LATE.setdefault(module, {})[name] = function
         return function
     return register
 

@@ -1,5 +1,23 @@
 """NumPy's functions written over the core operators; importing this registers them all."""
 
-from . import contraction, creation, elementary, indexing, layout, padding, reduction
+from . import (
+    contraction,
+    creation,
+    elementary,
+    indexing,
+    interpolation,
+    layout,
+    padding,
+    reduction,
+)
 
-__all__ = ["contraction", "creation", "elementary", "indexing", "layout", "padding", "reduction"]
+__all__ = [
+    "contraction",
+    "creation",
+    "elementary",
+    "indexing",
+    "interpolation",
+    "layout",
+    "padding",
+    "reduction",
+]

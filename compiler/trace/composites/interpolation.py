@@ -1,0 +1,123 @@
+"""Interpolation: ``np.interp``, SciPy's splines, and interpolating objects that are called."""
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import UnsupportedArgumentError
+from ...ops import splines
+from ..locate import locate
+from ..registry import stands_for_late
+from .common import as_array
+from .creation import fresh
+
+_MODULE = "scipy.interpolate"
+
+
+def _clipped(x: Any, low: Any, high: Any) -> Any:
+    return np.minimum(np.maximum(as_array(x), low), high)
+
+
+@stands_for_late(_MODULE, "splev")
+def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
+    """A spline of FITPACK, or a curve of several coordinates."""
+    if not isinstance(tck, (tuple, list)):
+        if ext != 0:
+            raise ValueError(f"Extrapolation mode {ext} is not supported by BSpline.")
+        return bspline(tck, x, der, extrapolate=True)
+    t, c, k = tck
+    if not (hasattr(c, "shape") or np.isscalar(c[0])) or np.ndim(c) > 1:
+        return [splev(x, (t, part, k), der, ext) for part in c]
+    if not 0 <= der <= k:
+        raise ValueError(f"0<=der={der}<=k={k} must hold")
+    t, c, x = as_array(t), as_array(c), as_array(x)
+    if ext == 3 and der == 0:           # constant outside of the knots
+        x = _clipped(x, t[k], t[t.shape[0] - k - 1])
+    return fresh(splines.splev(x, t, c, k=int(k), der=int(der), ext=int(ext)))
+
+
+@stands_for_late(_MODULE, "bisplev")
+def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
+    """A spline of two variables on a grid; constant outside of its rectangle."""
+    tx, ty, c, kx, ky = tck
+    if not 0 <= dx < kx:
+        raise ValueError(f"0 <= dx = {dx} < kx = {kx} must hold")
+    if not 0 <= dy < ky:
+        raise ValueError(f"0 <= dy = {dy} < ky = {ky} must hold")
+    tx, ty, c = as_array(tx), as_array(ty), as_array(c)
+    x = _clipped(x, tx[kx], tx[tx.shape[0] - kx - 1])
+    y = _clipped(y, ty[ky], ty[ty.shape[0] - ky - 1])
+    return splines.bisplev(x, y, tx, ty, c, kx=int(kx), ky=int(ky), dx=int(dx), dy=int(dy))
+
+
+def _periodic(x: Any, low: Any, high: Any) -> Any:
+    return low + (x - low) % (high - low)
+
+
+def _axis_back(out: Any, x: Any, axis: int) -> Any:
+    """The axes of the data put back where they were, the axes of x in their place."""
+    if axis == 0:
+        return out
+    order = list(range(out.ndim))
+    return np.transpose(out, order[x.ndim:x.ndim + axis] + order[:x.ndim]
+                        + order[x.ndim + axis:])
+
+
+@stands_for_late(_MODULE, "BSpline.__call__")
+def bspline(self: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
+    """A B-spline object."""
+    extrapolate = self.extrapolate if extrapolate is None else extrapolate
+    x = as_array(x)
+    inner = x
+    if extrapolate == "periodic":
+        inner = _periodic(x, self.t[self.k], self.t[self.t.size - self.k - 1])
+        extrapolate = False
+    out = splines.bspline(inner, self.t, self.c, k=int(self.k), nu=int(nu),
+                          extrapolate=bool(extrapolate))
+    return _axis_back(fresh(out), x, self.axis)
+
+
+@stands_for_late(_MODULE, "PPoly.__call__")
+def ppoly(self: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
+    """A piecewise polynomial object: CubicSpline, PchipInterpolator, Akima1DInterpolator."""
+    if not hasattr(self, "antiderivative") or type(self).__name__ == "BPoly":
+        raise UnsupportedArgumentError(
+            f"{type(self).__name__} is not supported on traced values.",
+            "Convert it: scipy.interpolate.PPoly.from_bernstein_basis(p).", locate())
+    extrapolate = self.extrapolate if extrapolate is None else extrapolate
+    x = as_array(x)
+    inner = x
+    if extrapolate == "periodic":
+        inner, extrapolate = _periodic(x, self.x[0], self.x[-1]), False
+    out = splines.ppoly(inner, self.x, self.c, nu=int(nu), extrapolate=bool(extrapolate))
+    return _axis_back(fresh(out), x, self.axis)
+
+
+@stands_for_late(_MODULE, "UnivariateSpline.__call__")
+def univariate_spline(self: Any, x: Any, nu: int = 0, ext: Any = None) -> Any:
+    """A smoothing spline object."""
+    names = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
+    ext = self.ext if ext is None else names.get(ext, ext)
+    return splev(x, self._eval_args, nu, ext)
+
+
+@stands_for_late(_MODULE, "RectBivariateSpline.__call__")
+def bivariate_spline(self: Any, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: bool = True
+                     ) -> Any:
+    """A smoothing spline of two variables, on a grid or at points."""
+    tx, ty, c = self.tck
+    kx, ky = self.degrees
+    x = _clipped(x, tx[kx], tx[len(tx) - kx - 1])
+    y = _clipped(y, ty[ky], ty[len(ty) - ky - 1])
+    if grid:
+        out = splines.tensor_product(x, y, tx, ty, c, kx, ky, dx, dy)
+        return np.reshape(out, (x.size, y.size))
+    x, y = np.broadcast_arrays(x, y)
+    matrix = np.reshape(c, (len(tx) - kx - 1, len(ty) - ky - 1))
+    return np.sum(splines.basis(x, tx, kx, dx) @ matrix * splines.basis(y, ty, ky, dy), axis=-1)
+
+
+@stands_for_late(_MODULE, "RectBivariateSpline.ev")
+def bivariate_points(self: Any, xi: Any, yi: Any, dx: int = 0, dy: int = 0) -> Any:
+    """A smoothing spline of two variables at points."""
+    return bivariate_spline(self, xi, yi, dx, dy, grid=False)
