@@ -16,13 +16,14 @@ from .creation import fresh
 
 
 def _known_shape(new: Any, size: int) -> tuple[int, ...]:
+    """The shape, with the one −1 in it worked out."""
     shape = shape_of(new)
     if -1 in shape:
         rest = math.prod(n for n in shape if n != -1)
         if rest == 0 or size % rest:
-            raise ValueError(f"cannot reshape array of size {size} into shape {known}")
-        known = tuple(size // rest if n == -1 else n for n in known)
-    return known
+            raise ValueError(f"cannot reshape array of size {size} into shape {shape}")
+        shape = tuple(size // rest if n == -1 else n for n in shape)
+    return shape
 
 
 def _reshaped(a: Any, shape: tuple[int, ...]) -> Any:
