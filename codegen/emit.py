@@ -1,5 +1,6 @@
 """Choosing the lane: straight-line code on floats, or array code."""
 
+from ..compiler.arraytype import ArrayType
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph
 from ..compiler.ops import indexing, layout
 from ..compiler.passes.pipeline import LOWER, SCALAR, SIMPLE, run
@@ -9,29 +10,44 @@ from .scalar_source import can_print, scalar_source
 from .source import Source
 
 ELEMENT_LIMIT = 4000         # elements of all values; more is certainly array code
-SCALAR_COST = 0.045          # microseconds of one operation on Python floats
-ARRAY_COST = 0.7             # microseconds of one NumPy call on a small array
+_LEAVES = (INPUT, CONSTANT, CAPTURED)
+_PLACING = (indexing.getitem, indexing.setitem, layout.stack, layout.broadcast_to, layout.reshape)
 
 
-def emit(graph: Graph, lane: str = "auto", annotate: bool = True) -> tuple[Source, Graph]:
-    """Source of a differentiated graph, and the graph it was printed from."""
+def is_by_element(graph: Graph) -> bool:
+    """Whether a traced function mostly computes with single numbers.
+
+    Such functions (of Python floats, or of ``y[0]``, ``y[1]``, …) are what the scalar lane is for;
+    array expressions stay array expressions, however small the arrays are.
+    """
+    numbers = arrays = 0
+    for node in graph.nodes:
+        if node.op not in _LEAVES and node.op not in _PLACING:
+            if not isinstance(node.type, ArrayType) or node.type.shape:
+                arrays += 1
+            else:
+                numbers += 1
+    return numbers > 4 * arrays
+
+
+def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
+         ) -> tuple[Source, Graph]:
+    """Source of a differentiated graph, and the graph it was printed from.
+
+    Args:
+        graph: to print.
+        lane: ``"scalar"``, ``"array"`` or ``"auto"``.
+        by_element: whether the user's function mostly computes with single numbers.
+        annotate: whether to put the user's lines above the statements that come from them.
+    """
     simple = run(graph, SIMPLE)
     arrays = run(simple, LOWER)
-    if lane != "array" and is_scalarizable(simple, ELEMENT_LIMIT):
+    wanted = lane == "scalar" or (lane == "auto" and by_element)
+    if wanted and is_scalarizable(simple, ELEMENT_LIMIT):
         scalars = run(simple, SCALAR)
-        if can_print(scalars) and (lane == "scalar" or _is_cheaper(scalars, arrays)):
+        if can_print(scalars):
             return scalar_source(scalars, arrays, annotate), scalars
     if lane == "scalar":
         raise ValueError("lane=\"scalar\" needs small float64 arrays and functions that have a "
                          "counterpart in Python's math module.")
     return numpy_source(arrays, annotate), arrays
-
-
-def _is_cheaper(scalars: Graph, arrays: Graph) -> bool:
-    """Estimate both lanes by their numbers of operations."""
-    leaves = (INPUT, CONSTANT, CAPTURED)
-    n_scalar = sum(n.op not in (*leaves, indexing.getitem) for n in scalars.nodes)
-    n_scalar += sum(len(n.args) for n in scalars.nodes if n.op is layout.stack)
-    calls = sum(n.op not in leaves and n.type.shape != () for n in arrays.nodes)
-    numbers = sum(n.op not in leaves and n.type.shape == () for n in arrays.nodes)
-    return n_scalar * SCALAR_COST < calls * ARRAY_COST + numbers * 2 * SCALAR_COST

@@ -25,6 +25,9 @@ def infix(symbol: str, precedence: float, left: Expression, right: Expression) -
     """A binary operator applied to two expressions."""
     if symbol == "**":          # binds to the right, and tighter than a sign on its left
         return Expression(f"{left.within(POWER + 1)} ** {right.within(UNARY)}", POWER)
+    if symbol in "+-" and right.precedence == UNARY and right.text.startswith("-"):
+        symbol = "-" if symbol == "+" else "+"              # x + (−y) is x − y
+        right = Expression(right.text[1:], ATOM if right.text[1:].isalnum() else UNARY)
     low = precedence + 0.5 if precedence == COMPARISON else precedence
     right_text = right.within(precedence + 0.5)
     if right_text.startswith("-"):

@@ -13,12 +13,13 @@ from ..compiler.ops import arithmetic, comparison, indexing, layout
 from ..compiler.ops.index_form import index_text
 from ..compiler.ops.row import Op
 from .expression import ATOM, COMPARISON, Expression, infix, number, prefix
+from .literals import array_text
 from .names import Names, identifier
 from .source import Source
 from .template import render
+from .wrap import wrap
 
 WIDTH = 88               # longest expression that is written in one line
-SMALL = 64               # elements; larger constants are stored beside the source
 
 # Functions of ``math`` that the scalar lane calls by their bare names.
 MATH_NAMES = (
@@ -65,7 +66,7 @@ class NumpyPrinter:
         if node.op is CONSTANT and np.ndim(value) == 0:
             return number(value)
         name = self.names.unique("table" if node.op is CONSTANT else "data")
-        spelled = _array_text(np.asarray(value))
+        spelled = array_text(np.asarray(value))
         if spelled is None:
             self.constants.append(f"# {name}: {value.dtype} array of shape {value.shape}, "
                                   "stored beside this source")
@@ -164,7 +165,10 @@ class NumpyPrinter:
             if operand.isidentifier():
                 if node.op is indexing.getitem and all(isinstance(p, int) for p in node.params[0]):
                     return self.names.unique(f"{operand}{'_'.join(map(str, node.params[0]))}")
-                return self.names.unique(f"{node.op.name}_{operand}")
+                suffix = {indexing.getitem: "part", layout.reshape: "reshaped",
+                          layout.transpose: "T"}.get(node.op)
+                return self.names.unique(f"{operand}_{suffix}" if suffix else
+                                         f"{node.op.name}_{operand}")
         return self.names.unique("t")
 
     def assign(self, node: Node, expression: Expression) -> None:
@@ -211,7 +215,7 @@ class NumpyPrinter:
         if node.op is indexing.setitem or (first and not arrays):      # 0 + v is v
             self.lines.append(f"{target} = {value.text}")
         elif any(p == ("a",) for p in node.params[0]):
-            spelled = f"({index},)" if ":" not in index and "," in index else index
+            spelled = f"({index})" if ":" not in index and "," in index else index
             if ":" in index or "None" in index:
                 spelled = f"np.s_[{index}]"
             self.lines.append(f"np.add.at({name}, {spelled}, {value.text})")
@@ -345,11 +349,7 @@ class NumpyPrinter:
     def _return(self) -> None:
         self.flush()
         results = [self._result(n) for n in self.graph.outputs]
-        text = ", ".join(results)
-        if len(text) > WIDTH - 8 and len(results) > 1:
-            joined = ",\n            ".join(results)
-            text = f"({joined})"
-        self.lines.append(f"return {text}")
+        self.lines.append(f"return {', '.join(results)}")
 
     def _result(self, node: Node) -> str:
         """An output must not share memory with inputs, constants or other outputs."""
@@ -377,7 +377,8 @@ class Function(NamedTuple):
 
 def module_text(functions: Sequence[Function], constants: Sequence[str], hands_over: bool) -> str:
     """A module of functions, with the imports it needs."""
-    everything = "\n".join([*constants, *[line for f in functions for line in f.lines]])
+    code = [*constants, *[line for f in functions for line in f.lines]]
+    everything = "\n".join(line for line in code if not line.lstrip().startswith("#"))
     imports = ["import numpy as np"] if re.search(r"\bnp\.", everything) else []
     imports += [f"from scipy import {name}" for name in SCIPY_MODULES
                 if re.search(rf"(?<![\w.]){name}\.", everything)]
@@ -385,7 +386,8 @@ def module_text(functions: Sequence[Function], constants: Sequence[str], hands_o
     if mathematics:
         imports.insert(0, f"from math import {', '.join(mathematics)}\n")
     printed = [Function(f.name, f.parameters,
-                        [part for line in f.lines for part in line.split("\n")])
+                        [part for line in f.lines for piece in line.split("\n")
+                         for part in wrap(piece)])
                for f in functions]
     return render("module.py.j2", imports=imports, constants=constants, functions=printed,
                   hands_over=hands_over).lstrip("\n")
@@ -466,26 +468,6 @@ def _same_when_weak(node: Node, position: int) -> bool:
 
 def _is_scalar(node: Node) -> bool:
     return node.op is CONSTANT and node.type.shape == ()
-
-
-def _array_text(value: np.ndarray[Any, Any]) -> str | None:
-    """A short spelling of an array constant, or None if it has none."""
-    dtype = "" if value.dtype in (np.float64, np.int64, np.bool_, np.complex128) \
-        else f", np.{value.dtype.name}"
-    if value.ndim == 2 and value.shape[0] == value.shape[1] > 1 and np.array_equal(
-            value, np.eye(len(value))) and value.dtype.kind == "f":
-        return f"np.eye({len(value)}{', dtype=np.' + value.dtype.name if dtype else ''})"
-    if value.ndim == 1 and value.size > 1 and value.dtype == np.int64 and np.array_equal(
-            value, np.arange(len(value))):
-        return f"np.arange({len(value)})"
-    if value.size > SMALL:
-        return None
-    if value.size == 0:
-        return f"np.zeros({value.shape}, np.{value.dtype.name})"
-
-    def spell(item: Any) -> str:
-        return f"[{', '.join(map(spell, item))}]" if isinstance(item, list) else number(item).text
-    return f"np.array({spell(value.tolist())}{dtype})"
 
 
 def numpy_source(graph: Graph, annotate: bool = True) -> Source:

@@ -4,15 +4,17 @@
 gives infinity or NaN. The array version of the same function stands below and takes over then.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph, Node
 from ..compiler.ops import arithmetic, comparison, indexing, layout, transcendental
 from ..compiler.ops.row import Op
-from .expression import ATOM, UNARY, Expression, infix, number
+from .expression import ATOM, UNARY, Expression, infix, number, prefix
 from .numpy_source import MATH_NAMES, Function, NumpyPrinter, module_text
 from .source import Source
+from .wrap import WIDTH, wrap
 
 # Rows whose meaning on one float is that of a function of ``math``.
 _MATH = {
@@ -52,6 +54,10 @@ def _power(args: list[Expression], node: Node) -> Expression:
     return Expression(f"pow({x.text}, {y.text})")       # math.pow, not Python's: no complex results
 
 
+def _negated(x: Expression) -> str:
+    return x.text[1:] if x.precedence == UNARY and x.text.startswith("-") else prefix("-", x).text
+
+
 _SPELLINGS: dict[Op, Spelling] = {
     comparison.where: lambda a, n: _conditional(a[1].text, a[0].text, a[2].text),
     comparison.maximum: _maximum(">="), comparison.minimum: _maximum("<="),
@@ -61,7 +67,7 @@ _SPELLINGS: dict[Op, Spelling] = {
         else infix("**", 7, a[0], number(2)),
     transcendental.reciprocal: lambda a, n: infix("/", 5, number(1.0), a[0]),
     transcendental.expit: lambda a, n: infix("/", 5, number(1.0), infix(
-        "+", 4, number(1.0), Expression(f"exp({Expression('-' + a[0].within(UNARY)).text})"))),
+        "+", 4, number(1.0), Expression(f"exp({_negated(a[0])})"))),
     arithmetic.as_float: lambda a, n: a[0],
 }
 
@@ -89,17 +95,21 @@ class ScalarPrinter(NumpyPrinter):
             return Expression(f"{_MATH[op.name]}({', '.join(a.text for a in args)})")
         if op is layout.stack:
             return Expression(f"np.array([{', '.join(a.text for a in args)}])")
-        if op is layout.reshape:
+        if op is layout.reshape and node.args[0].op is layout.stack:
             return Expression(self._nested(node.args[0].args, node.params[0]))
         return super().express(node)
 
     def _nested(self, items: Any, shape: tuple[int, ...]) -> str:
-        """``np.array([[a, b], [c, d]])``, a row a line where it is long."""
+        """``np.array([[a, b], [c, d]])``."""
         texts = [self.expressions[a].text for a in items]
         for length in reversed(shape[1:]):
             texts = [f"[{', '.join(texts[i:i + length])}]" for i in range(0, len(texts), length)]
-        joined = f"np.array([{', '.join(texts)}])"
-        return joined if len(joined) <= 88 else "np.array([\n    " + ",\n    ".join(texts) + "])"
+        return f"np.array([{', '.join(texts)}])"
+
+    def _keep_inline(self, node: Node, expression: Expression) -> bool:
+        if node.op in (layout.stack, layout.reshape) and self.uses.get(node, 0) == 1:
+            return True
+        return super()._keep_inline(node, expression)
 
     def unpack_elements(self) -> None:
         """``x0, x1 = x.tolist()`` for every array that is read by element."""
@@ -114,21 +124,27 @@ class ScalarPrinter(NumpyPrinter):
             by_index = {n.params[0]: n for n in reads}
             if len(by_index) * 3 < array.type.size:      # few of many: read one by one
                 for index, node in by_index.items():
-                    name = self.names.unique(f"{base}{'_'.join(map(str, index))}")
-                    self.lines.append(f"{name} = {base}.item{index if len(index) > 1 else f'({index[0]})'}")
+                    name = self._element_name(base, node)
+                    place = index if len(index) > 1 else f"({index[0]})"
+                    self.lines.append(f"{name} = {base}.item{place}")
                     self.expressions[node] = Expression(name)
                 continue
             names = []
             for index in _indices(array.type.shape):
                 node = by_index.get(index)
-                name = "_" if node is None else self.names.unique(
-                    f"{base}{'_'.join(map(str, index))}")
+                name = "_" if node is None else self._element_name(base, node)
                 names.append(name)
                 if node is not None:
                     self.expressions[node] = Expression(name)
             flat = base if array.type.ndim == 1 else f"{base}.ravel()"
             comma = "," if len(names) == 1 else ""
             self.lines.append(f"{', '.join(names)}{comma} = {flat}.tolist()")
+
+    def _element_name(self, base: str, node: Node) -> str:
+        """The user's name for an element, or the array's with the index."""
+        if node.origin and node.origin.name:
+            return self.names.unique(node.origin.name)
+        return self.names.unique(f"{base}{'_'.join(map(str, node.params[0]))}")
 
     def _widen(self) -> None:
         """NumPy scalars become Python floats; then the arrays' elements are read."""
@@ -140,7 +156,7 @@ class ScalarPrinter(NumpyPrinter):
         self.unpack_elements()
 
     def _result(self, node: Node) -> str:
-        if node.op in (INPUT, CAPTURED) and node.type.shape:
+        if node.op in (INPUT, CAPTURED, CONSTANT) and node.type.shape:
             return f"{self.expressions[node].text}.copy()"
         return self.expressions[node].text
 
@@ -152,7 +168,8 @@ def _indices(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     return out
 
 
-_RAISING = frozenset(("div", "power", "mod", "reciprocal", "expit", *_MATH))
+# What Python raises errors for where NumPy gives infinity or NaN.
+_RAISING = re.compile(rf"\*\*|/|%|\b({'|'.join(MATH_NAMES)})\(")
 
 
 def scalar_source(graph: Graph, arrays: Graph, annotate: bool = True) -> Source:
@@ -170,8 +187,9 @@ def scalar_source(graph: Graph, arrays: Graph, annotate: bool = True) -> Source:
     function, parameters = printer.print_function()
     lines = printer.lines
     functions = [Function(function, parameters, lines)]
-    if any(node.op.name in _RAISING for node in graph.nodes):
-        inside = [f"    {part}" for line in lines for part in line.split("\n")]
+    if any(_RAISING.search(line) for line in lines if not line.startswith("#")):
+        inside = [f"    {part}" for line in lines for piece in line.split("\n")
+                  for part in wrap(piece, WIDTH - 4)]
         lines = ["try:", *inside, "except (ArithmeticError, ValueError):",
                  f"    return {name}({', '.join(parameters)})"]
         functions = [Function(function, parameters, lines),

@@ -19,26 +19,26 @@ Mode = Literal["auto", "forward", "reverse"]
 Function = Callable[..., Any]
 
 
-def _transform(function: Function | None, request: Request, target: str) -> Any:
+def _transform(function: Function | None, request: Request, options: Options) -> Any:
     if request.mode not in ("auto", "forward", "reverse"):
         raise ModeError(f"mode={request.mode!r} is not a direction.",
                         'Use "forward", "reverse" or "auto".', locate())
     if function is None:                       # used as @grad(argnums=1)
-        return functools.partial(_transform, request=request, target=target)
+        return functools.partial(_transform, request=request, options=options)
     if isinstance(function, (staticmethod, classmethod)):      # decorated the other way round
-        return type(function)(_transform(function.__func__, request, target))
+        return type(function)(_transform(function.__func__, request, options))
     if not callable(function):
         raise NotAFunctionError(f"{request.kind} takes a function, not {function!r} of type "
                                 f"{type(function).__name__}.", f"Write {request.kind}(f)(x): the "
                                 "derivative is a function of the same arguments.", locate())
-    return Compiled(function, request, Options(target))
+    return Compiled(function, request, options)
 
 
 def _normal(argnums: Argnums | list[int | str]) -> Argnums:
     return tuple(argnums) if isinstance(argnums, list) else argnums
 
 
-def compile(function: Function | None = None, *, target: str = "numpy") -> Any:
+def compile(function: Function | None = None, *, target: str = "numpy", lane: str = "auto") -> Any:
     """The function itself, traced and compiled.
 
     >>> import numpy as np, wengert as wg
@@ -46,11 +46,12 @@ def compile(function: Function | None = None, *, target: str = "numpy") -> Any:
     >>> float(f(np.array([0.0, np.pi / 2])))
     1.0
     """
-    return _transform(function, Request("compile"), target)
+    return _transform(function, Request("compile"),
+                      Options(target, lane))
 
 
 def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
-         mode: Mode = "auto", *, target: str = "numpy") -> Any:
+         mode: Mode = "auto", *, target: str = "numpy", lane: str = "auto") -> Any:
     """Gradient of a function with a scalar result, structured like the argument(s).
 
     Args:
@@ -61,6 +62,8 @@ def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool =
             ``(gradient, auxiliary)``.
         mode: ``"reverse"`` (also for ``"auto"``) or ``"forward"``.
         target: what is emitted.
+        lane: ``"scalar"`` for straight-line code on floats, ``"array"``, or ``"auto"``: scalar
+            where the function mostly computes with single numbers.
 
     Raises:
         NonScalarOutputError: if the result is not a scalar.
@@ -73,11 +76,12 @@ def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool =
     >>> energy(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    return _transform(function, Request("grad", _normal(argnums), has_aux, mode), target)
+    return _transform(function, Request("grad", _normal(argnums), has_aux, mode),
+                      Options(target, lane))
 
 
 def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
-                   mode: Mode = "auto", *, target: str = "numpy") -> Any:
+                   mode: Mode = "auto", *, target: str = "numpy", lane: str = "auto") -> Any:
     """Value and gradient at once: ``(value, gradient)``, or ``((value, auxiliary), gradient)``.
 
     >>> import numpy as np, wengert as wg
@@ -85,11 +89,12 @@ def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_a
     >>> float(value), float(slope)
     (10.0, 7.0)
     """
-    return _transform(function, Request("value_and_grad", _normal(argnums), has_aux, mode), target)
+    return _transform(function, Request("value_and_grad", _normal(argnums), has_aux, mode),
+                      Options(target, lane))
 
 
 def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
-             mode: Mode = "auto", *, target: str = "numpy") -> Any:
+             mode: Mode = "auto", *, target: str = "numpy", lane: str = "auto") -> Any:
     """All first derivatives: shape of the result followed by shape of the argument.
 
     ``mode="auto"`` sweeps along the shorter side: forward for few inputs, reverse for few
@@ -100,11 +105,12 @@ def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bo
     array([[3., 2.],
            [4., 0.]])
     """
-    return _transform(function, Request("jacobian", _normal(argnums), has_aux, mode), target)
+    return _transform(function, Request("jacobian", _normal(argnums), has_aux, mode),
+                      Options(target, lane))
 
 
 def hessian(function: Function | None = None, argnums: Argnums = 0, mode: Mode = "auto", *,
-            target: str = "numpy") -> Any:
+            target: str = "numpy", lane: str = "auto") -> Any:
     """All second derivatives of a function with a scalar result.
 
     ``mode`` is the direction of the outer sweeps over the (reverse-mode) gradient.
@@ -114,10 +120,12 @@ def hessian(function: Function | None = None, argnums: Argnums = 0, mode: Mode =
     array([[6., 4.],
            [4., 0.]])
     """
-    return _transform(function, Request("hessian", _normal(argnums), False, mode), target)
+    return _transform(function, Request("hessian", _normal(argnums), False, mode),
+                      Options(target, lane))
 
 
-def jvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy") -> Any:
+def jvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy",
+        lane: str = "auto") -> Any:
     """Forward mode: ``jvp(f)(*args, t) -> (out, t_out)``, with ``t`` structured like argnums.
 
     >>> import numpy as np, wengert as wg
@@ -125,10 +133,12 @@ def jvp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     >>> float(out), float(t_out)
     (49.0, 28.0)
     """
-    return _transform(function, Request("jvp", _normal(argnums)), target)
+    return _transform(function, Request("jvp", _normal(argnums)),
+                      Options(target, lane))
 
 
-def vjp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy") -> Any:
+def vjp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy",
+        lane: str = "auto") -> Any:
     """Reverse mode: ``vjp(f)(*args, ct) -> (out, cts)``, with ``ct`` structured like the result.
 
     >>> import numpy as np, wengert as wg
@@ -136,17 +146,20 @@ def vjp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     >>> ct
     array([ 2., 40.])
     """
-    return _transform(function, Request("vjp", _normal(argnums)), target)
+    return _transform(function, Request("vjp", _normal(argnums)),
+                      Options(target, lane))
 
 
-def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy") -> Any:
+def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy",
+        lane: str = "auto") -> Any:
     """Hessian times vector: ``hvp(f)(*args, v)``, with ``v`` structured like argnums.
 
     >>> import numpy as np, wengert as wg
     >>> wg.hvp(lambda x: x[0] ** 2 * x[1])(np.array([2.0, 3.0]), np.array([1.0, 0.0]))
     array([6., 4.])
     """
-    return _transform(function, Request("hvp", _normal(argnums)), target)
+    return _transform(function, Request("hvp", _normal(argnums)),
+                      Options(target, lane))
 
 
 def stop_gradient(value: Any) -> Any:

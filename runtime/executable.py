@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.emit import emit
+from ..codegen.emit import emit, is_by_element
 from ..codegen.source import Source
 from ..compiler.arraytype import ArrayType
 from ..compiler.errors import (
@@ -271,7 +271,8 @@ class Compiled:
             raise TangentError("A compiled function uses a traced value of an enclosing function "
                                "but none of its arguments is traced.",
                                "Pass the value as an argument.", definition(self.function))
-        source, graph = emit(graph, self.options.lane, self.options.annotate)
+        source, graph = emit(graph, self.options.lane, is_by_element(staged.graph),
+                             self.options.annotate)
         written = staged.written if self.request.kind == "compile" else ()
         return Program(source, graph, packing, written)
 

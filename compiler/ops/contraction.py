@@ -30,6 +30,8 @@ def _matmul_type(x: Any, y: Any) -> Any:
 
 
 def _matmul_left(ct: Any, x: Any, y: Any) -> Any:
+    if x.ndim == y.ndim == 1:
+        return ct * y
     if y.ndim == 1:
         out = ct[..., None] * y
     elif x.ndim == 1:

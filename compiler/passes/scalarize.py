@@ -86,7 +86,8 @@ def scalarize(graph: Graph) -> Graph:
         values[node] = _value(builder, node, [values[a] for a in node.args], tangents)
         if node.type.shape == () and node.origin and node.origin.name:
             made = values[node].node
-            if made.args and (made.origin is None or made.origin.name is None):
+            elements = node.op is indexing.getitem or made.op is not indexing.getitem
+            if elements and made.args and (made.origin is None or made.origin.name is None):
                 made.origin = node.origin
     builder.origin = None
     for guard in graph.guards:

@@ -137,9 +137,11 @@ def simplify(graph: Graph, rules: Iterable[Rule] = SIMPLIFY) -> Graph:
         # Only the node that stands for the whole application takes its name.
         origin = node.origin
         builder.origin = origin._replace(name=None) if origin and origin.name else origin
+        n_before = len(builder.nodes)
         made = simplifier.make(node.op, tuple([new[a] for a in node.args]), node.params)
-        if origin and origin.name and made.args and (made.origin is None
-                                                     or made.origin.name is None):
+        if origin and origin.name and made.args and made in builder.nodes[n_before:] and (
+                made.origin is None
+                or made.origin.name is None):
             made.origin = origin
         new[node] = made
     builder.origin = None

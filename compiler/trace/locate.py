@@ -18,6 +18,8 @@ _OWN = tuple(str(_PACKAGE / part) for part in ("compiler", "codegen", "runtime",
 _NUMPY = str(Path(np.__file__).parent)
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL")
 
+_UNPACKED: dict[tuple[int, int], tuple[str, ...]] = {}
+
 # The code object is kept beside its table so that its id stays unique.
 _TABLES: dict[int, tuple[CodeType, dict[int, Origin] | None]] = {}
 
@@ -29,16 +31,33 @@ def _table(code: CodeType) -> dict[int, Origin] | None:
         return None
     table: dict[int, Origin] = {}
     line = code.co_firstlineno
-    previous: int | None = None
+    previous: tuple[str, int] | None = None
     for instruction in dis.get_instructions(code):
         if instruction.starts_line is not None:
             line = instruction.starts_line
-        if previous is not None and instruction.opname in _STORES:
-            at = table[previous]
-            table[previous] = Origin(at.file, at.line, instruction.argval)
+        if previous is not None and instruction.opname in _STORES and previous[0] not in (
+                "UNPACK_SEQUENCE", "FOR_ITER"):
+            at = table[previous[1]]
+            table[previous[1]] = Origin(at.file, at.line, instruction.argval)
         table[instruction.offset] = Origin(file, line)
-        previous = instruction.offset
+        previous = (instruction.opname, instruction.offset)
     return table
+
+
+def unpacked_names(frame: FrameType) -> tuple[str, ...]:
+    """Names of ``a, b, c = x`` if that is what the frame is doing; empty otherwise."""
+    code, at = frame.f_code, frame.f_lasti
+    key = (id(code), at)
+    found = _UNPACKED.get(key)
+    if found is None:
+        found = ()
+        if dis.opname[code.co_code[at]] == "UNPACK_SEQUENCE":
+            n = code.co_code[at + 1]
+            after = [i for i in dis.get_instructions(code) if i.offset > at][:n]
+            if len(after) == n and all(i.opname in _STORES for i in after):
+                found = tuple(i.argval for i in after)
+        _UNPACKED[key] = found
+    return found
 
 
 def locate(frame: FrameType | None = None) -> Origin | None:

@@ -25,7 +25,7 @@ from ..ops import arithmetic, comparison
 from ..ops.row import Op
 from ..ops.table import BY_FUNCTION
 from . import mutation
-from .locate import locate
+from .locate import locate, unpacked_names
 from .registry import FUNCTIONS, METHODS, unsupported
 
 
@@ -418,8 +418,13 @@ class Tracer:
         if not self.shape:
             raise TypeError("iteration over a 0-d array")
         frame = sys._getframe(1)
-        return iter([enter(mutation.getitem, self.builder, (self, i), {}, frame)
-                     for i in range(self.shape[0])])
+        items = [enter(mutation.getitem, self.builder, (self, i), {}, frame)
+                 for i in range(self.shape[0])]
+        for item, name in zip(items, unpacked_names(frame), strict=False):
+            node = item.node
+            if node.origin is not None and node.args:
+                node.origin = node.origin._replace(name=name)
+        return iter(items)
 
     # -- decisions --------------------------------------------------------------------------
 

@@ -2,17 +2,16 @@ import numpy as np
 
 
 def layer_norm_vjp(x, gamma, beta, ct):
-    # deviation = a - centre
-    deviation = x - np.sum(x, axis=1, keepdims=True) / 5
-    # square = np.real(deviation * np.conj(deviation)) if a.dtype.kind == "c" else deviation ** 2
-    square = deviation ** 2
+    # mu = x.mean(axis=-1, keepdims=True)
+    mu = np.sum(x, axis=1, keepdims=True) / 5
+    # var = x.var(axis=-1, keepdims=True)
+    t = x - mu
+    var = np.sum(t ** 2, axis=1, keepdims=True) / 5
     # return gamma * (x - mu) / np.sqrt(var + 1e-5) + beta
-    t = np.sqrt(np.sum(square, axis=1, keepdims=True) / 5 + 1e-05)
-    t_1 = gamma * deviation / t
-    t_2 = ct / t
-    # square = np.real(deviation * np.conj(deviation)) if a.dtype.kind == "c" else deviation ** 2
-    deviation_bar = t_2 * gamma + 0.4 * (0.5 * np.sum(ct * (-t_1 / t), axis=1)[:, None] / t) * deviation
-    return (t_1 + beta,
-                deviation_bar + 0.2 * np.sum(-deviation_bar, axis=1)[:, None],
-                np.sum(t_2 * deviation, axis=0),
-                np.sum(ct, axis=0))
+    t_1 = np.sqrt(var + 1e-05)
+    t_2 = gamma * t / t_1
+    t_3 = ct / t_1
+    # var = x.var(axis=-1, keepdims=True)
+    x_bar = t_3 * gamma - 0.4 * (0.5 * np.sum(ct * (t_2 / t_1), axis=1)[:, None] / t_1) * t
+    return (t_2 + beta, x_bar - 0.2 * np.sum(x_bar, axis=1)[:, None], np.sum(t_3 * t, axis=0),
+            np.sum(ct, axis=0))
