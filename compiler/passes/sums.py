@@ -6,7 +6,7 @@ from ..graph import Node
 from ..ops import arithmetic, reduction, transcendental
 from ..ops.row import Op, broadcast_shapes
 from .products import sum_of_products
-from .rewriter import Rewrite, Rewriter, constant_number, is_zero
+from .rewriter import Rewrite, Rewriter, constant_number, filled, is_zero
 from .select import sum_of_selections
 
 
@@ -70,5 +70,15 @@ def log(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | 
     return None
 
 
+def power(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """x⁰ = 1, for NaN as well."""
+    x, y = args
+    if constant_number(y) == 0 and not (x.type.weak and y.type.weak):
+        kind = arithmetic.power.type_rule(x.type, y.type)
+        return filled(s, s.builder.constant(kind.dtype.type(1)), kind.shape)
+    return None
+
+
 REWRITES: tuple[tuple[Op, Rewrite], ...] = (
-    (arithmetic.add, add), (arithmetic.sub, sub), (transcendental.log, log))
+    (arithmetic.add, add), (arithmetic.sub, sub), (transcendental.log, log),
+    (arithmetic.power, power))
