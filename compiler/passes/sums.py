@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..graph import Node
-from ..ops import arithmetic, reduction, transcendental
+from ..ops import arithmetic, comparison, reduction, transcendental
 from ..ops.row import Op, broadcast_shapes
 from .products import sum_of_products
 from .rewriter import Rewrite, Rewriter, constant_number, filled, is_zero
@@ -63,8 +63,11 @@ def _common_factor(s: Rewriter, op: Op, x: Node, y: Node) -> Node | None:
 
 
 def log(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
-    """log Σ exp(x) = logsumexp(x)."""
+    """log Σ exp(x) = logsumexp(x); the logarithm of a choice of sigmoids, branch by branch."""
     (x,) = args
+    if x.op is comparison.where and all(a.op is transcendental.expit for a in x.args[1:]):
+        branches = [s.make(transcendental.log, (a,)) for a in x.args[1:]]
+        return s.make(comparison.where, (x.args[0], *branches))
     if x.op is reduction.sum and x.args[0].op is transcendental.exp and x.type.dtype.kind == "f":
         return s.make(reduction.logsumexp, x.args[0].args, x.params)
     return None
