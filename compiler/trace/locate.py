@@ -38,6 +38,9 @@ def _table(code: CodeType) -> dict[int, Origin] | None:
             table[previous] = Origin(at.file, at.line, instruction.argval)
         table[instruction.offset] = Origin(file, line)
         previous = instruction.offset
+    for offset in range(0, len(code.co_code), 2):
+        if offset not in table:         # a specialized instruction may stand on its inline cache
+            table[offset] = table[offset - 2]
     return table
 
 
