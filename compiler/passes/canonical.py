@@ -2,16 +2,22 @@
 
 from collections.abc import Mapping
 
-from ..graph import Builder, Graph, Node, keep_leaf, rebuild
-from ..ops import arithmetic, indexing, layout
+import numpy as np
+
+from ..graph import CONSTANT, Builder, Graph, Node, keep_leaf, rebuild
+from ..ops import arithmetic, comparison, indexing, layout
 from ..transforms.transpose import is_zero
+from .simplify import FOLD_LIMIT
 
 
 def lower_products(graph: Graph) -> Graph:
-    """``scale`` has done its work for structural zeros; from here on it is a product."""
+    """Structural zeros have done their work: ``scale`` is a product, constant choices constants."""
     def change(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
         if not node.args:
             return keep_leaf(builder, node)
+        if node.op is comparison.where and all(a.op is CONSTANT for a in args) and \
+                node.type.size <= FOLD_LIMIT:
+            return builder.constant(np.where(*[a.value for a in args]).astype(node.type.dtype))
         op = arithmetic.mul if node.op is arithmetic.scale else node.op
         return builder.emit(op, args, node.params)
     return rebuild(graph, change)

@@ -13,8 +13,9 @@ import numpy as np
 from ..arraytype import ArrayType
 from ..graph import CONSTANT, INPUT, PICK, Builder, Graph, Guard, Node, infer, keep_leaf
 from ..interpret import compute
-from ..ops import arithmetic
+from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.row import Op
+from ..transforms.transpose import is_zero
 from .pattern import Bindings, Rule, build, first_operators, match
 from .rules import SIMPLIFY
 from .structural import STRUCTURAL
@@ -34,7 +35,7 @@ class Simplifier:
         self.candidates: dict[tuple[Op, ...], tuple[Rule, ...]] = {}
         self.supports: dict[Node, Node | None] = {}      # see support.py
 
-    def make(self, op: Op, args: tuple[Node, ...], params: tuple[object, ...] = ()) -> Node:
+    def make(self, op: Op, args: tuple[Node, ...], params: tuple[Any, ...] = ()) -> Node:
         """Apply an operator, simplified."""
         builder = self.builder
         found = builder.memo.get((op, args, params))
@@ -45,7 +46,7 @@ class Simplifier:
             builder.memo[op, args, params] = found
         return found
 
-    def _fold(self, op: Op, args: tuple[Node, ...], params: tuple[object, ...]) -> Node | None:
+    def _fold(self, op: Op, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
         if not args or op is PICK:
             return None
         for a in args:
@@ -54,7 +55,7 @@ class Simplifier:
         node = Node(op, args, params, _type(op, args, params))
         if not isinstance(node.type, ArrayType) or node.type.size > FOLD_LIMIT:
             return None
-        if op.name in ("broadcast_to", "reshape"):      # stay code, to be absorbed by their users
+        if _stays_code(op, args, params):
             return None
         with np.errstate(all="ignore"):
             value = compute(node, [a.value for a in args])
@@ -64,7 +65,7 @@ class Simplifier:
             value = node.type.dtype.type(value)
         return self.builder.constant(value)
 
-    def _rewrite(self, op: Op, args: tuple[Node, ...], params: tuple[object, ...]
+    def _rewrite(self, op: Op, args: tuple[Node, ...], params: tuple[Any, ...]
                  ) -> Node | None:
         for structural in STRUCTURAL.get(op, ()):
             node = structural(self, args, params)
@@ -107,7 +108,16 @@ class Simplifier:
         return tuple(out)
 
 
-def _type(op: Op, args: tuple[Node, ...], params: tuple[object, ...]) -> ArrayType:
+def _stays_code(op: Op, args: tuple[Node, ...], params: tuple[Any, ...]) -> bool:
+    """Stretched constants are absorbed by their users, and selections keep their zeros."""
+    if op in (layout.broadcast_to, layout.reshape):
+        return True
+    if op is indexing.getitem:
+        return None in params[0]
+    return op is comparison.where and any(map(is_zero, args[1:])) and args[0].type.shape != ()
+
+
+def _type(op: Op, args: tuple[Node, ...], params: tuple[Any, ...]) -> ArrayType:
     from_types = tuple([a.type for a in args])
     return infer(op, from_types, params)  # type: ignore[no-any-return]
 

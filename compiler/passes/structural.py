@@ -11,7 +11,7 @@ from ..ops.table import TABLE
 from . import arrange, select, sums, support
 from .rewriter import Rewrite
 
-_FAMILIES = (sums, support, select, arrange)
+_FAMILIES = (sums, select, arrange, support)
 
 STRUCTURAL: dict[Op, tuple[Rewrite, ...]] = {}
 for _family in _FAMILIES:

@@ -3,10 +3,10 @@
 from typing import Any
 
 from ..graph import Node
-from ..ops import arithmetic, reduction, transcendental
+from ..ops import arithmetic, comparison, reduction, transcendental
 from ..ops.row import Op, broadcast_shapes
 from .products import sum_of_products
-from .rewriter import Rewrite, Rewriter, constant_number, is_zero
+from .rewriter import Rewrite, Rewriter, constant_number, filled, is_zero
 from .select import sum_of_selections
 
 
@@ -63,12 +63,25 @@ def _common_factor(s: Rewriter, op: Op, x: Node, y: Node) -> Node | None:
 
 
 def log(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
-    """log Σ exp(x) = logsumexp(x)."""
+    """log Σ exp(x) = logsumexp(x); the logarithm of a choice of sigmoids, branch by branch."""
     (x,) = args
+    if x.op is comparison.where and all(a.op is transcendental.expit for a in x.args[1:]):
+        branches = [s.make(transcendental.log, (a,)) for a in x.args[1:]]
+        return s.make(comparison.where, (x.args[0], *branches))
     if x.op is reduction.sum and x.args[0].op is transcendental.exp and x.type.dtype.kind == "f":
         return s.make(reduction.logsumexp, x.args[0].args, x.params)
     return None
 
 
+def power(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """x⁰ = 1, for NaN as well."""
+    x, y = args
+    if constant_number(y) == 0 and not (x.type.weak and y.type.weak):
+        kind = arithmetic.power.type_rule(x.type, y.type)
+        return filled(s, s.builder.constant(kind.dtype.type(1)), kind.shape)
+    return None
+
+
 REWRITES: tuple[tuple[Op, Rewrite], ...] = (
-    (arithmetic.add, add), (arithmetic.sub, sub), (transcendental.log, log))
+    (arithmetic.add, add), (arithmetic.sub, sub), (transcendental.log, log),
+    (arithmetic.power, power))

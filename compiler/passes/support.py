@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..graph import CONSTANT, Node
-from ..ops import arithmetic, comparison, indexing, layout, transcendental
+from ..ops import (
+    arithmetic,
+    comparison,
+    contraction,
+    indexing,
+    layout,
+    reduction,
+    transcendental,
+)
 from ..ops.row import Op, broadcast_shapes
 from .rewriter import Rewrite, Rewriter, constant_number, filled, is_true, is_zero, zeros
 
@@ -27,26 +35,42 @@ _JOINED = (layout.concatenate, layout.stack)
 
 
 def scale(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
-    """The product, moved into selections, so that structural zeros meet no partial."""
+    """The product, moved into selections, so that structural zeros meet no infinity.
+
+    Either factor may have them: at second order, a tangent is multiplied by a cotangent.
+    """
     c, p = args
     if is_zero(c) or is_zero(p):
         kind = arithmetic.scale.type_rule(c.type, p.type)
         return zeros(s, kind.dtype, kind.shape)
-    if c.op is CONSTANT:
-        return None
-    shape = broadcast_shapes(c.type.shape, p.type.shape)
-    if _nesting(c) <= _NESTING:
-        moved = _inwards(s, c, p, shape)
+    for zero_in, other in (args, args[::-1]):
+        moved = _protect(s, zero_in, other)
         if moved is not None:
             return moved
-    if p.op is CONSTANT and bool(np.all(np.isfinite(p.value))):
+    return None
+
+
+def _protect(s: Rewriter, c: Node, p: Node) -> Node | None:
+    """c·p where the structural zeros of c meet no p; None if there are none."""
+    if c.op is CONSTANT:
+        return None
+    if _nesting(c) <= _NESTING:
+        moved = _inwards(s, c, p, broadcast_shapes(c.type.shape, p.type.shape))
+        if moved is not None:
+            return moved
+    if _is_finite(p):
         return None
     mask = support(s, c)
     if mask is None:
         return None
-    product = s.make(arithmetic.mul, args)
+    product = s.make(arithmetic.mul, (c, p))
     zero = s.builder.constant(product.type.dtype.type(0))
     return s.make(comparison.where, (mask, product, zero))
+
+
+def _is_finite(node: Node) -> bool:
+    """Whether a node is a constant without infinities and NaN."""
+    return node.op is CONSTANT and bool(np.all(np.isfinite(node.value)))
 
 
 def _nesting(node: Node) -> int:
@@ -71,12 +95,13 @@ def _inwards(s: Rewriter, c: Node, p: Node, shape: tuple[int, ...]) -> Node | No
             b if is_zero(b) else s.make(arithmetic.scale, (b, p)) for b in branches]))
     if support(s, c) is None:
         return None
-    if c.op is arithmetic.neg:
-        return s.make(arithmetic.neg, (s.make(arithmetic.scale, (c.args[0], p)),))
-    if c.op is arithmetic.scale and constant_number(c.args[0]) is not None:
-        return s.make(arithmetic.scale, (c.args[0], s.make(arithmetic.scale, (c.args[1], p))))
-    if c.op is arithmetic.div and constant_number(c.args[1]) is not None:
-        return s.make(arithmetic.div, (s.make(arithmetic.scale, (c.args[0], p)), c.args[1]))
+    if constant_number(p) is None:
+        if c.op is arithmetic.neg:
+            return s.make(arithmetic.neg, (s.make(arithmetic.scale, (c.args[0], p)),))
+        if c.op is arithmetic.scale and constant_number(c.args[0]) is not None:
+            return s.make(arithmetic.scale, (c.args[0], s.make(arithmetic.scale, (c.args[1], p))))
+        if c.op is arithmetic.div and constant_number(c.args[1]) is not None:
+            return s.make(arithmetic.div, (s.make(arithmetic.scale, (c.args[0], p)), c.args[1]))
     if c.op is layout.broadcast_to:
         return filled(s, s.make(arithmetic.scale, (c.args[0], p)), shape)
     if c.op in (layout.reshape, layout.transpose) and _is_selection(c.args[0]):
@@ -117,6 +142,49 @@ def _element(s: Rewriter, p: Node, arrays: list[Node], c: Node) -> Node:
     if p.type.shape == ():
         return p
     return s.make(indexing.getitem, (filled(s, p, c.type.shape), *arrays), c.params)
+
+
+def matmul(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """What meets structurally zero rows only is zero as well, lest it be infinite or NaN.
+
+    Rows that were chosen by an index, not by a condition: whether a hidden unit is active says
+    nothing about its inputs.
+    """
+    x, y = args
+    if not _is_finite(x) and _by_index(support(s, y)):
+        rows = y.type.ndim - 2 if y.type.ndim > 1 else 0
+        masked = _masked(s, _kept_along(s, y, rows), x)
+        if masked is not x:
+            return s.builder.emit(contraction.matmul, (masked, y))
+    if not _is_finite(y) and _by_index(support(s, x)):
+        kept = _kept_along(s, x, x.type.ndim - 1)
+        if y.type.ndim > 1:
+            kept = s.make(layout.reshape, (kept,), ((kept.type.size, 1),))
+        masked = _masked(s, kept, y)
+        if masked is not y:
+            return s.builder.emit(contraction.matmul, (x, masked))
+    return None
+
+
+def _by_index(mask: Node | None) -> bool:
+    """Whether a mask comes from an index."""
+    while mask is not None and mask.op in _MOVED:
+        mask = mask.args[0]
+    return mask is not None and (mask.op is CONSTANT or mask.op is indexing.setitem)
+
+
+def _kept_along(s: Rewriter, node: Node, axis: int) -> Node:
+    """Along one axis: where any element of the others is no structural zero."""
+    mask = support(s, node)
+    assert mask is not None
+    full = _full(s, mask, node.type.shape)
+    others = tuple(a for a in range(node.type.ndim) if a != axis)
+    return s.make(reduction.any, (full,), (others, False)) if others else full
+
+
+def _masked(s: Rewriter, kept: Node, node: Node) -> Node:
+    zero = s.builder.constant(node.type.dtype.type(0))
+    return s.make(comparison.where, (kept, node, zero))
 
 
 def support(s: Rewriter, node: Node) -> Node | None:
@@ -218,4 +286,5 @@ def _any_of(s: Rewriter, first: Node, second: Node) -> Node:
 
 
 
-REWRITES: tuple[tuple[Op, Rewrite], ...] = ((arithmetic.scale, scale),)
+REWRITES: tuple[tuple[Op, Rewrite], ...] = (
+    (arithmetic.scale, scale), (contraction.matmul, matmul))

@@ -41,6 +41,9 @@ def _table(code: CodeType) -> dict[int, Origin] | None:
             table[previous[1]] = Origin(at.file, at.line, instruction.argval)
         table[instruction.offset] = Origin(file, line)
         previous = (instruction.opname, instruction.offset)
+    for offset in range(0, len(code.co_code), 2):
+        if offset not in table:         # a specialized instruction may stand on its inline cache
+            table[offset] = table[offset - 2]
     return table
 
 
@@ -51,6 +54,8 @@ def unpacked_names(frame: FrameType) -> tuple[str, ...]:
     found = _UNPACKED.get(key)
     if found is None:
         found = ()
+        while dis.opname[code.co_code[at]] == "CACHE":
+            at -= 2
         if dis.opname[code.co_code[at]] == "UNPACK_SEQUENCE":
             n = code.co_code[at + 1]
             after = [i for i in dis.get_instructions(code) if i.offset > at][:n]

@@ -5,7 +5,9 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from ..arraytype import ArrayType
 from ..graph import Graph, Node, inline, keep_leaf
+from ..ops import comparison
 from ..trace.tracer import TraceBuilder, Tracer
 from .batch import batch
 from .jvp import jvp, zeros
@@ -56,8 +58,11 @@ def jacobian(graph: Graph, wrt: Sequence[int], outputs: Sequence[int], mode: Mod
     return builder.graph([blocks[o, i].node for o in outputs for i in wrt])
 
 
-def _basis(type: Any) -> Any:
-    return np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape)
+def _basis(builder: TraceBuilder, type: ArrayType, unit: complex = 1) -> Node:
+    """All unit vectors, times a unit; their zeros are structural, as those of what is not selected."""
+    eye = np.eye(type.size, dtype=bool).reshape(type.size, *type.shape)
+    one, zero = type.dtype.type(unit), type.dtype.type(0)
+    return builder.emit(comparison.where, tuple([builder.constant(v) for v in (eye, one, zero)]))
 
 
 def _columns(builder: TraceBuilder, graph: Graph, args: list[Node], i: int,
@@ -80,9 +85,8 @@ def _pushed(builder: TraceBuilder, graph: Graph, pushed: Graph, args: list[Node]
     if type.shape == ():
         seed = builder.constant(type.dtype.type(unit))
         return [Tracer(builder, n) for n in inline(builder, pushed, [*args, seed])]
-    basis = _basis(type) if unit == 1 else (_basis(type) * unit).astype(type.dtype)
     many, has_axis = batch(pushed, type.size, [False] * len(args) + [True])
-    found = inline(builder, many, [*args, builder.constant(basis)])
+    found = inline(builder, many, [*args, _basis(builder, type, unit)])
     out: list[Any] = []
     for node, is_batched, o in zip(found, has_axis, outputs, strict=True):
         shape = graph.outputs[o].type.shape
@@ -104,8 +108,8 @@ def _rows(builder: TraceBuilder, graph: Graph, args: list[Node], wrt: Sequence[i
         seed = builder.constant(pulled.inputs[-1].type.dtype.type(1))
         return [Tracer(builder, n) for n in inline(builder, pulled, [*args, seed])]
     many, has_axis = batch(pulled, type.size, [False] * len(args) + [True])
-    basis = _basis(pulled.inputs[-1].type)
-    found = inline(builder, many, [*args, builder.constant(basis)])
+    basis = _basis(builder, pulled.inputs[-1].type)
+    found = inline(builder, many, [*args, basis])
     out = []
     for node, is_batched, i in zip(found, has_axis, wrt, strict=True):
         shape = (*type.shape, *graph.inputs[i].type.shape)

@@ -1,0 +1,309 @@
+"""Rewriting functions: what they leave, and that they leave the values as they were."""
+
+import numpy as np
+import pytest
+import wengert as wg
+from scipy import special
+from wengert.compiler.interpret import interpret
+from wengert.compiler.passes.dead import remove_dead
+from wengert.compiler.passes.pipeline import PIPELINE, PREPARE, run
+from wengert.compiler.passes.select import disjoint
+from wengert.compiler.passes.simplify import simplify
+from wengert.compiler.transforms.vjp import vjp
+
+V, W = np.array([1.5, -2.0, 0.5]), np.array([0.25, 3.0, -1.0])
+M = np.arange(6.0).reshape(2, 3) - 2.0
+C = V > 0
+
+
+def _stored(x, *pairs):
+    y = x.copy()
+    for index, value in pairs:
+        y[index] = value
+    return y
+
+
+# name: function, arguments, how often operators are left
+CASES = {
+    "reshape of reshape": (lambda x: x.reshape(3, 2).reshape(6), (M,), {"reshape": 1}),
+    "reshape to the same": (lambda x: x.reshape(3, 2).reshape(2, 3), (M,), {"reshape": 0}),
+    "transposes that cancel": (lambda x: x.T.T, (M,), {"transpose": 0}),
+    "transposes that combine": (lambda x: np.transpose(x.T.reshape(3, 2, 1), (2, 0, 1)), (M,),
+                                {"transpose": 2}),
+    "transpose of a product": (lambda x, y: (x @ y.T).T, (M, M), {"transpose": 1}),
+    "broadcast of broadcast": (lambda x: np.broadcast_to(np.broadcast_to(x, (2, 3)), (4, 2, 3)),
+                               (V,), {"broadcast_to": 1}),
+    "broadcast that is absorbed": (lambda x, y: np.broadcast_to(x, (2, 3)) * y, (V, M),
+                                   {"broadcast_to": 0}),
+    "broadcast that is delayed": (lambda x: np.sin(np.broadcast_to(x, (2, 3))), (V,),
+                                  {"broadcast_to": 1}),
+    "broadcast of both operands": (lambda x, y: np.broadcast_to(x, (5, 3)) * np.broadcast_to(
+        y, (5, 3)), (V, W), {"broadcast_to": 1}),
+    "new axes in front": (lambda x, y: x[None, :] * y, (V, M), {"reshape": 0, "getitem": 0}),
+    "new axes by reshaping": (lambda x: x[:, None] * 2.0, (V,), {"reshape": 1, "getitem": 0}),
+    "new axes and a slice": (lambda x: x[None, 1:, None], (V,), {"reshape": 1, "getitem": 1}),
+    "sum of a broadcast": (lambda x: np.sum(np.broadcast_to(x, (4, 3))), (V,),
+                           {"broadcast_to": 0, "sum": 1}),
+    "sum of a broadcast along it": (lambda x: np.sum(np.broadcast_to(x, (4, 3)), axis=0), (V,),
+                                    {"broadcast_to": 0, "sum": 0}),
+    "sum of a broadcast across it": (lambda x: np.sum(np.broadcast_to(x, (4, 3)), axis=1), (V,),
+                                     {"broadcast_to": 1, "sum": 1}),
+    "sum of a broadcast, axes kept": (lambda x: np.sum(np.broadcast_to(
+        x[:, None], (2, 3, 4)), axis=(0, 2), keepdims=True), (V,), {"sum": 0}),
+    "sum over no axis": (lambda x: np.sum(x, axis=()), (V,), {"sum": 0}),
+    "sum of nothing": (lambda x: np.sum(np.broadcast_to(x, (0, 3)), axis=0), (V,), {}),
+    "sum of the negated": (lambda x: np.sum(-x), (V,), {"sum": 1, "neg": 1}),
+    "sum of the reshaped": (lambda x: np.sum(x.reshape(3, 2)), (M,), {"reshape": 0}),
+    "product of the negated": (lambda x, y: (-x) @ (-y.T), (M, M), {"neg": 0}),
+    "conversion to the same": (lambda x: x.astype(float), (V,), {"convert": 0}),
+    "conversion of integers": (lambda x, n: x * n.astype(float), (V, np.array([1, 2, 3])),
+                               {"convert": 0}),
+    "conversion that matters": (lambda x, n: x * n.astype(np.float32),
+                                (V, np.array([1, 2, 2 ** 25 + 1])), {"convert": 1}),
+    "scalars in einsum": (lambda x, y: np.einsum(",ij->ji", x, y), (2.0, M),
+                          {"einsum": 0, "transpose": 1}),
+    "both branches alike": (lambda x: np.where(x > 0, x, x), (V,), {"where": 0}),
+    "the same question twice": (lambda x: np.where(x > 0, 1.0, np.where(x > 0, x, 2.0)), (V,),
+                                {"where": 1}),
+    "questions that exclude each other": (
+        lambda x, y: np.where(x < y, np.where(x == y, 1.0, x), y), (V, W), {"where": 1}),
+    "questions that do not": (
+        lambda x, y: np.where(x <= y, np.where(x == y, 1.0, x), y), (V, W), {"where": 2}),
+    "selections added": (lambda x, y: np.where(x > 0, x, 0.0) + np.where(x > 0, 0.0, y), (V, W),
+                         {"where": 1, "add": 0}),
+    "selections subtracted": (lambda x, y: np.where(x > 0, x, 0.0) - np.where(x > 0, y, 0.0),
+                              (V, W), {"where": 1, "sub": 1}),
+    "element of a stack": (lambda x: np.stack([x, x * 2])[1], (V,), {"stack": 0, "getitem": 0}),
+    "element that was stored": (lambda x: _stored(x, (0, 7.0 * x[1]))[0], (V,), {"setitem": 0}),
+    "element beside what was stored": (lambda x: _stored(x, (0, 7.0))[1], (V,), {"setitem": 0}),
+    "slice over what was stored": (lambda x: _stored(x, (0, 7.0))[:2], (V,), {"setitem": 1}),
+    "stored twice": (lambda x: _stored(x, (1, 7.0), (1, x[0])), (V,), {"setitem": 1}),
+    "stored as it was": (lambda x: _stored(x, (1, x[1])), (V,), {"setitem": 0}),
+    "stored everywhere": (lambda x: _stored(x, (slice(None), x * 2)), (V,), {"setitem": 0}),
+    "assembled": (lambda x: _stored(np.zeros_like(x), (0, x[1]), (1, x[2]), (2, x[0])), (V,),
+                  {"setitem": 0, "stack": 1}),
+    "not quite assembled": (lambda x: _stored(np.zeros_like(x), (0, x[1]), (2, x[0])), (V,),
+                            {"setitem": 2, "stack": 0}),
+    "log of a sum of exponentials": (lambda x: np.log(np.sum(np.exp(x), axis=1)), (M,),
+                                     {"exp": 0, "logsumexp": 1}),
+    "a power of zero": (lambda x: np.sum(x ** 0), (V,), {"power": 0}),
+    "nothing added": (lambda x: x + np.zeros_like(x), (V,), {"add": 0}),
+    "nothing added that widens": (lambda x: x + np.zeros_like(M), (V,), {}),
+    "a difference turned round": (lambda x, y: -(x - y), (V, W), {"neg": 0, "sub": 1}),
+    "a difference that is needed": (lambda x, y: (x - y, -(x - y)), (V, W), {"neg": 1}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rewrite(name, dtype):
+    f, args, counts = CASES[name]
+    args = [a.astype(dtype) if getattr(a, "dtype", None) == np.float64 else a for a in args]
+    traced = wg.trace(f)(*args)
+    final = run(traced)
+    for before, after in zip(interpret(traced, *args), interpret(final, *args), strict=True):
+        np.testing.assert_allclose(after, before, rtol=4 * np.finfo(dtype).eps)
+        assert np.asarray(after).dtype == np.asarray(before).dtype
+        assert np.shape(after) == np.shape(before)
+    if dtype is np.float64:      # a rewrite that would change float32 to float64 is refused
+        assert {op: final.count(op) for op in counts} == counts
+    assert [n.type.strong for n in final.outputs] == [n.type.strong for n in traced.outputs]
+
+
+def test_stack_is_only_assembled_if_the_chain_is_not_read_before():
+    def f(x):
+        y = np.zeros_like(x)
+        y[0] = x[1]
+        z = np.sin(y)
+        y[1] = x[0]
+        y[2] = x[2]
+        return y, z
+    found = wg.compile(f)(V)
+    np.testing.assert_array_equal(found[0], [-2.0, 1.5, 0.5])
+    np.testing.assert_array_equal(found[1], np.sin([-2.0, 0.0, 0.0]))
+
+
+@pytest.mark.parametrize(("a", "b", "expected"), [
+    ((0,), (1,), True), ((1,), (1,), False),
+    ((("s", 0, 5, 1),), (("s", 5, 9, 1),), True),
+    ((("s", 0, 9, 2),), (("s", 1, 9, 2),), True),
+    ((("s", 0, 100, 2),), (("s", 1, 100, 2),), False),       # told apart for few elements only
+    ((("s", 99, 49, -1),), (("s", 0, 50, 1),), True),
+    ((("s", 99, 48, -1),), (("s", 0, 50, 1),), False),
+    ((0, ("s", 0, 3, 1)), (1, ("s", 0, 3, 1)), True),
+    ((("s", 4, None, -1),), (("s", 4, 6, 1),), False),
+    ((("a",),), (("s", 4, 6, 1),), False),
+])
+def test_disjoint_indices(a, b, expected):
+    assert disjoint(a, b) is expected
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_disjoint_is_never_wrong(seed):
+    """Indices called disjoint have no element in common."""
+    rng = np.random.default_rng(seed)
+    for _ in range(40):
+        n = int(rng.integers(1, 120))
+        parts = []
+        for _ in range(2):
+            start, stop = sorted(rng.integers(0, n + 1, 2).tolist())
+            step = int(rng.integers(1, 5)) * int(rng.choice([-1, 1]))
+            chosen = range(n)[start:stop][::step]
+            if not chosen:
+                chosen = range(1)
+            stop = chosen[-1] + (1 if step > 0 else -1)
+            parts.append((("s", chosen[0], None if stop < 0 else stop, step), set(chosen)))
+        (p, first), (q, second) = parts
+        if disjoint((p,), (q,)):
+            assert not first & second
+
+
+# -- the logistic loss ---------------------------------------------------------------------------
+
+
+def _sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def _by_hand(x, y, p):
+    return -np.mean(y * np.log(p) + (1 - y) * np.log(1 - p))
+
+
+LOSSES = {
+    "negated mean": _by_hand,
+    "mean of the negated": lambda x, y, p: np.mean(-(y * np.log(p) + (1 - y) * np.log(1 - p))),
+    "mean of a difference": lambda x, y, p: np.mean(-y * np.log(p) - (1 - y) * np.log(1 - p)),
+    "commuted": lambda x, y, p: -np.mean(np.log(p) * y + np.log(1 - p) * (1 - y)),
+    "two means": lambda x, y, p: -np.mean(y * np.log(p)) - np.mean((1 - y) * np.log(1 - p)),
+    "sum over n": lambda x, y, p: -np.sum(y * np.log(p) + (1 - y) * np.log(1 - p)) / len(y),
+    "sum times 1/n": lambda x, y, p: -(1 / len(y)) * np.sum(
+        y * np.log(p) + (1 - y) * np.log(1 - p)),
+    "divided inside": lambda x, y, p: np.sum(
+        -(y * np.log(p) + (1 - y) * np.log(1 - p)) / len(y)),
+    "factored": lambda x, y, p: -np.mean((1 - y) * np.log(1 - p) + y * np.log(p)),
+    "(y − 1) log(1 − p)": lambda x, y, p: np.mean((y - 1) * np.log(1 - p) - y * np.log(p)),
+    "log1p": lambda x, y, p: -np.mean(y * np.log(p) + (1 - y) * np.log1p(-p)),
+    "where": lambda x, y, p: np.mean(np.where(y == 1, -np.log(p), -np.log(1 - p))),
+    "negated where": lambda x, y, p: -np.mean(np.where(y == 1, np.log(p), np.log(1 - p))),
+    "log of where": lambda x, y, p: -np.mean(np.log(np.where(y == 1, p, 1 - p))),
+    "dot products": lambda x, y, p: -(y @ np.log(p) + (1 - y) @ np.log(1 - p)) / len(y),
+}
+SIGMOIDS = {
+    "1/(1 + exp(−z))": _sigmoid,
+    "1.0/(1.0 + exp(−z))": lambda z: 1.0 / (1.0 + np.exp(-z)),
+    "exp(z)/(1 + exp(z))": lambda z: np.exp(z) / (1 + np.exp(z)),
+    "(1 + exp(−z))**-1": lambda z: (1 + np.exp(-z)) ** -1,
+    "1/(1 + 1/exp(z))": lambda z: 1 / (1 + 1 / np.exp(z)),
+    "0.5 (1 + tanh(z/2))": lambda z: 0.5 * (1 + np.tanh(z / 2)),
+}
+X = np.array([[1.0, 2.0], [2.0, -1.0], [-1.0, -3.0], [0.5, 0.5]])
+WEIGHTS, BIAS = np.array([0.3, -0.2]), 0.1
+
+
+def _gradient(loss, sigmoid, y, w, b):
+    def f(w, b):
+        return loss(X, y, sigmoid(X @ w + b))
+    compiled = wg.value_and_grad(f, (0, 1))
+    return compiled(w, b), compiled
+
+
+@pytest.mark.parametrize("labels", [float, int])
+@pytest.mark.parametrize("sigmoid", ["1/(1 + exp(−z))", "1.0/(1.0 + exp(−z))",
+                                     "exp(z)/(1 + exp(z))"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_logistic_gradient_is_p_minus_y(loss, sigmoid, labels):
+    y = np.array([1, 0, 0, 1], labels)
+    (value, (dw, db)), compiled = _gradient(LOSSES[loss], SIGMOIDS[sigmoid], y, WEIGHTS, BIAS)
+    p = 1 / (1 + np.exp(-(X @ WEIGHTS + BIAS)))
+    assert value == pytest.approx(0.867068, abs=1e-6)
+    np.testing.assert_allclose(dw, X.T @ (p - y) / 4, rtol=1e-13)
+    np.testing.assert_allclose(dw, [0.022982, -0.934574], atol=1e-6)
+    assert db == pytest.approx(0.086767, abs=1e-6)
+    alone = wg.grad(lambda w: LOSSES[loss](X, y, SIGMOIDS[sigmoid](X @ w + BIAS)))
+    alone(WEIGHTS)
+    assert alone.graph.count("log", "log_expit", "log1p", "logaddexp", "exp") == 0
+
+
+@pytest.mark.parametrize("sigmoid", ["1/(1 + exp(−z))", "exp(z)/(1 + exp(z))"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_logistic_loss_is_finite_far_out(loss, sigmoid):
+    y = np.array([1.0, 0.0, 0.0, 1.0])
+    for w in (np.array([1000.0, 0.0]), np.array([-1000.0, 500.0])):
+        (value, (dw, db)), _ = _gradient(LOSSES[loss], SIGMOIDS[sigmoid], y, w, 0.0)
+        z = X @ w
+        assert value == pytest.approx(np.mean(np.logaddexp(0, z) - y * z), rel=1e-12)
+        expected = X.T @ (special.expit(z) - y) / 4
+        np.testing.assert_allclose(dw, expected, atol=1e-12)
+        assert np.isfinite(db)
+
+
+@pytest.mark.parametrize("sigmoid", SIGMOIDS)
+def test_every_spelling_of_the_sigmoid(sigmoid):
+    y = np.array([1.0, 0.0, 0.0, 1.0])
+    for w in (WEIGHTS, 1000 * WEIGHTS):
+        (_, (dw, _)), compiled = _gradient(_by_hand, SIGMOIDS[sigmoid], y, w, 0.0)
+        np.testing.assert_allclose(dw, X.T @ (special.expit(X @ w) - y) / 4, rtol=1e-13)
+        assert compiled.graph.count("exp", "tanh", "log") == 0
+
+
+def test_labels_get_their_own_derivative():
+    y = np.array([0.9, 0.2, 0.1, 0.7])
+    z = X @ WEIGHTS
+    found = wg.grad(lambda y: _by_hand(X, y, _sigmoid(z)))(y)
+    np.testing.assert_allclose(found, -z / 4, rtol=1e-13)
+
+
+@pytest.mark.parametrize("weights", [np.array([1.0, 2.0, 0.5, 0.0])])
+def test_weighted_logistic_loss(weights):
+    y = np.array([1.0, 0.0, 0.0, 1.0])
+
+    def f(w):
+        p = _sigmoid(X @ w)
+        return -np.sum(weights * (y * np.log(p) + (1 - y) * np.log(1 - p)))
+    compiled = wg.grad(f)
+    p = 1 / (1 + np.exp(-X @ WEIGHTS))
+    np.testing.assert_allclose(compiled(WEIGHTS), X.T @ (weights * (p - y)), rtol=1e-13)
+    assert compiled.graph.count("log", "log_expit", "exp") == 0
+    assert np.all(np.isfinite(compiled(np.array([1000.0, 1000.0]))))
+
+
+def test_what_only_looks_like_the_logistic_loss_is_left_alone():
+    y, q = np.array([1.0, 0.0, 0.0, 1.0]), np.array([0.9, 0.8, 0.4, 0.3])
+
+    def f(w):        # labels of the two terms differ
+        p = _sigmoid(X @ w)
+        return -np.mean(y * np.log(p) + (1 - q) * np.log(1 - p))
+    p = 1 / (1 + np.exp(-X @ WEIGHTS))
+    np.testing.assert_allclose(wg.grad(f)(WEIGHTS), X.T @ ((1 - q) * p - y * (1 - p)) / 4,
+                               rtol=1e-12)
+
+    def g(w):        # two different logits
+        p, r = _sigmoid(X @ w), _sigmoid(X @ (2 * w))
+        return -np.mean(y * np.log(p) + (1 - y) * np.log(1 - r))
+    r = 1 / (1 + np.exp(-2 * X @ WEIGHTS))
+    np.testing.assert_allclose(wg.grad(g)(WEIGHTS), X.T @ (2 * (1 - y) * r - y * (1 - p)) / 4,
+                               rtol=1e-12)
+
+
+# -- the pipeline ----------------------------------------------------------------------------------
+
+
+def test_simplifying_twice_changes_nothing():
+    for f, args, _ in CASES.values():
+        once = remove_dead(simplify(wg.trace(f)(*args)))
+        assert str(remove_dead(simplify(once))) == str(once)
+
+
+def test_stop_after_names_a_pass():
+    graph = wg.trace(lambda x: np.sum(x * 1.0))(V)
+    assert run(graph, stop_after="simplify").count("mul") == 0
+    assert run(graph, passes=()) is graph
+    names = [one.__name__ for one in PIPELINE]
+    assert names[0] == "remove_dead"
+    assert set(p.__name__ for p in PREPARE) <= set(names)
+
+
+def test_seed_of_a_scalar_leaves_no_multiplication_by_one():
+    graph = run(vjp(wg.trace(lambda x, y: np.sum(x * y))(V, W), [0, 1], unit=True))
+    assert graph.count("mul") == 1
+    assert graph.count("broadcast_to") == 0
