@@ -20,9 +20,9 @@ def _known_shape(new: Any, size: int) -> tuple[int, ...]:
     if -1 in shape:
         rest = math.prod(n for n in shape if n != -1)
         if rest == 0 or size % rest:
-            raise ValueError(f"cannot reshape array of size {size} into shape {known}")
-        known = tuple(size // rest if n == -1 else n for n in known)
-    return known
+            raise ValueError(f"cannot reshape array of size {size} into shape {shape}")
+        shape = tuple(size // rest if n == -1 else n for n in shape)
+    return shape
 
 
 def _reshaped(a: Any, shape: tuple[int, ...]) -> Any:
