@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import ObjectArrayError
+from .errors import ArraySubclassError, ObjectArrayError
 
+_PLAIN_ARRAYS = (np.ndarray, np.memmap)
 _PYTHON = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float64),
            complex: np.dtype(np.complex128)}
 _WEAK_NAMES = {dtype: python.__name__ for python, dtype in _PYTHON.items()}
@@ -102,6 +103,11 @@ def type_of(value: Any) -> ArrayType:
         return ArrayType((), dtype, weak=True)
     if not isinstance(value, (np.ndarray, np.generic)):
         value = np.asarray(value)
+    elif isinstance(value, np.ndarray) and type(value) not in _PLAIN_ARRAYS:
+        raise ArraySubclassError(
+            f"A {type(value).__name__} is an array whose operations mean something else than "
+            "those of plain arrays.", "Pass its data as a plain array: np.asarray(x), after "
+            "filling in or dropping what is masked.")
     if value.dtype.kind not in "biufc":
         raise ObjectArrayError(
             f"A value of dtype {value.dtype} ({type(value).__name__}) is not made of numbers.",

@@ -102,6 +102,10 @@ class ObjectArrayError(LossError, TypeError):
     """An array whose elements are not numbers."""
 
 
+class ArraySubclassError(WengertError, TypeError):
+    """An array of a subclass that redefines what operations mean (masked, matrix, units)."""
+
+
 class ShapeError(WengertError, ValueError):
     """Shapes that do not fit each other."""
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import optree
 
 from ..compiler.errors import ArgnumsError, GradientMismatchError
 from ..compiler.trace.stage import definition, function_name, is_traceable, leaf_names, leaf_type
-from ..compiler.trace.tree import NAMESPACE, flatten, unflatten
+from ..compiler.trace.tree import flatten, places, unflatten
 from .api import grad
 
 Function = Callable[..., Any]
@@ -161,8 +160,7 @@ def _differences(scalar: Function, args: Sequence[Any], wanted: Sequence[int],
 def _names(f: Function, args: Sequence[Any], wanted: Sequence[int]) -> list[str]:
     """Every selected leaf as the user would write it, such as ``weights['a'][0]``."""
     parameters = leaf_names(f, (0,) * len(args), {})
-    return [accessor.codify(parameters[i]) for i in wanted
-            for accessor in optree.tree_accessors(args[i], namespace=NAMESPACE)]
+    return [place for i in wanted for place in places(args[i], parameters[i])]
 
 
 def _quotient(function: Callable[[float], float], x: float, place: str) -> _Quotient:

@@ -15,8 +15,8 @@ from ..compiler.errors import (
 )
 from ..compiler.graph import Graph
 from ..compiler.passes.pipeline import PREPARE, run
-from ..compiler.trace.stage import Staged, definition, is_traceable, leaf_type
-from ..compiler.trace.tree import flatten, unflatten
+from ..compiler.trace.stage import Staged, definition, is_traceable, leaf_names, leaf_type
+from ..compiler.trace.tree import flatten, places, unflatten
 from ..compiler.transforms import derive
 from ..compiler.transforms.jvp import jvp
 from ..compiler.transforms.vjp import vjp
@@ -58,7 +58,7 @@ class Selection:
 
 
 def select(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-           leaves: Sequence[Any], names: Sequence[str], argnums: Argnums) -> Selection:
+           leaves: Sequence[Any], argnums: Argnums) -> Selection:
     """Resolve ``argnums`` against a call.
 
     Raises:
@@ -69,12 +69,17 @@ def select(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     wanted = (argnums,) if not isinstance(argnums, tuple) else argnums
     offsets = _offsets(args, kwargs)
     chosen = [_resolve(function, args, kwargs, a) for a in wanted]
+    if not chosen or len(set(chosen)) != len(chosen):
+        raise ArgnumsError(f"argnums={argnums!r} selects "
+                           f"{'an argument twice' if chosen else 'nothing'}.",
+                           "Name each argument to differentiate with respect to once.",
+                           definition(function))
     tree = [args[c] if isinstance(c, int) else kwargs[c] for c in chosen]
     positions = tuple(i for c in chosen for i in range(*offsets[c]))
     _, spec = flatten(tree[0] if single else tuple(tree))
     traced = [i for i, leaf in enumerate(leaves) if is_traceable(leaf)]
-    for i in positions:
-        _check_input(leaves[i], names[i], function)
+    for c, argument in zip(chosen, tree, strict=True):
+        _check_argument(argument, _name_of(function, args, c), function)
     return Selection(positions, tuple(traced.index(i) for i in positions), spec)
 
 
@@ -142,20 +147,39 @@ def _advice(parameters: Sequence[inspect.Parameter], name: str) -> str:
     return f"The function's parameters are {names}." if names else "It has no known parameters."
 
 
-def _check_input(leaf: Any, name: str, function: Any) -> None:
-    if is_traceable(leaf) and leaf_type(leaf).dtype.kind in "fc":
+def _name_of(function: Callable[..., Any], args: tuple[Any, ...], chosen: int | str) -> str:
+    """The argument as its function calls it."""
+    if isinstance(chosen, str):
+        return chosen
+    return leaf_names(function, tuple([0] * len(args)), {})[chosen]
+
+
+def _check_argument(argument: Any, name: str, function: Any) -> None:
+    """All leaves of a selected argument have derivatives, and there are some."""
+    leaves, _ = flatten(argument)
+    for leaf, place in zip(leaves, places(argument, name), strict=True):
+        _check_leaf(leaf, place, function)
+    if not leaves:
+        raise InputTypeError(f"The argument {name} is {argument!r}, which holds no number.",
+                             "Pass a float, an array or a container of them, or choose other "
+                             "argnums.", definition(function))
+
+
+def _check_leaf(leaf: Any, place: str, function: Any) -> None:
+    kind = "floating-point (or complex) numbers have derivatives."
+    if not is_traceable(leaf):
+        dtype = f"an array of dtype {leaf.dtype}" if isinstance(leaf, np.ndarray) else \
+            f"{leaf!r} of type {type(leaf).__name__}"
+        raise InputTypeError(f"The argument {place} is {dtype}: only {kind}",
+                             "Choose other argnums, or pass numbers.", definition(function))
+    found = leaf_type(leaf)
+    if found.dtype.kind in "fc":
         return
-    if is_traceable(leaf):
-        dtype = leaf_type(leaf).dtype
-        shown = f"has dtype {dtype}" if leaf_type(leaf).shape or not leaf_type(leaf).weak else \
-            f"is the {type(leaf).__name__} {leaf!r}"
-        raise InputTypeError(
-            f"The argument {name!r} {shown} ({dtype}): only floating-point (or complex) arguments "
-            "have derivatives.", f"Pass {name} as a float, e.g. float({name}) or "
-            f"{name}.astype(float).", definition(function))
-    raise InputTypeError(
-        f"The argument {name!r} is {leaf!r} of type {type(leaf).__name__}: only floating-point "
-        "numbers and arrays have derivatives.", "Choose other argnums.", definition(function))
+    if found.weak:
+        raise InputTypeError(f"The argument {place} is the {type(leaf).__name__} {leaf!r}: only "
+                             f"{kind}", f"Pass {float(leaf)!r}.", definition(function))
+    raise InputTypeError(f"The argument {place} has dtype {found.dtype}: only {kind}",
+                         f"Pass {place}.astype(float).", definition(function))
 
 
 @dataclass(frozen=True)
@@ -280,7 +304,8 @@ def _check_aux(request: Request, staged: Staged) -> int:
     shown = unflatten(staged.out_spec, range(staged.n_outputs))
     if not isinstance(shown, tuple) or len(shown) != 2:
         raise NonScalarOutputError("With has_aux=True the function must return a pair "
-                                   "(value, auxiliary).")
+                                   "(value, auxiliary).", "Write return value, auxiliary.",
+                                   staged.where)
     return len(flatten(shown[0])[0])
 
 
@@ -293,17 +318,18 @@ def check_scalar(graph: Graph, staged: Staged, n_main: int, kind: str) -> None:
     """
     types = [node.type for node in graph.outputs[:n_main]]
     if n_main != 1 or types[0].shape != ():
-        shown = " and ".join(str(t.shape) for t in types)
+        shown = f"has shape {types[0].shape}" if n_main == 1 else \
+            f"is made of {n_main} values of shapes {', '.join(str(t.shape) for t in types)}"
         raise NonScalarOutputError(
-            f"{kind} needs a function with a scalar result, but the result has shape {shown}"
-            f"{f' ({n_main} arrays)' if n_main > 1 else ''}.",
-            "Use jacobian for all derivatives of a vector result, or vjp with a cotangent.")
+            f"{kind} needs a function with a scalar result, but the result {shown}.",
+            "Use jacobian for all derivatives, vjp for their product with a cotangent, or return "
+            "a sum.", staged.where)
     if types[0].dtype.kind == "c":
         raise ComplexOutputError(
             f"{kind} needs a real result, but the result is complex.",
             "Differentiate its real and imaginary part, or use vjp; for a holomorphic function "
-            "the derivative is the gradient of its real part.")
+            "the derivative is the gradient of its real part.", staged.where)
     if types[0].dtype.kind != "f":
         raise NonScalarOutputError(
             f"{kind} needs a floating-point result, but the result has dtype {types[0].dtype}.",
-            "Return a float.")
+            "Return a float.", staged.where)

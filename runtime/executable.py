@@ -38,6 +38,7 @@ from ..compiler.trace.tree import flatten, unflatten
 from ..compiler.transforms.vjp import vary
 from .compile import Packing, Request, Selection, build, select
 from .entry import MISSING, describe_call, make_entry, rebind
+from .operand import check_call, check_operand, in_call_order, with_operand
 from .load_python import load
 from .options import Options
 from .save import write_module
@@ -105,6 +106,7 @@ class Signature:
     traced: list[int]
     programs: list[Program] = field(default_factory=list)
     warned: bool = False
+    static: Captures | None = None       # what the static arguments held when it was traced
 
 
 class Compiled:
@@ -140,6 +142,8 @@ class Compiled:
         if self._captures is not None and self._captures.changed():
             self._forget()
         signature = self._signature(leaves, spec)
+        if signature.static is not None and signature.static.changed():
+            signature.programs, signature.static = [], None
         inputs = [leaves[i] for i in signature.traced]
         if not signature.programs:
             self._add_program(signature, leaves)
@@ -192,8 +196,12 @@ class Compiled:
     def _add_program(self, signature: Signature, leaves: Sequence[Any]) -> Program:
         with _TRACING:
             captures = captured_by(self.function)
-            program = self._compile(leaves, signature.spec, captures.arrays)
+            static = captured_by(tuple(leaf for leaf in leaves
+                                       if not is_traceable(leaf) and not isinstance(leaf, str)))
+            program = self._compile(leaves, signature.spec, [*captures.arrays, *static.arrays])
             captures.check_generators()
+            if static.checks:
+                signature.static = static
             if self._captures is None:
                 self._captures = captures
             position = len(signature.programs)
@@ -239,9 +247,7 @@ class Compiled:
         """The function's own arguments, and the leaves of the operand of a product."""
         if not self.request.has_operand:
             return args, []
-        if not args:
-            raise TangentError(f"{self.request.kind} takes the function's arguments and then a "
-                               "tangent, cotangent or vector.", where=definition(self.function))
+        check_call(self.request, self.function, args, kwargs)
         return args[:-1], flatten(args[-1])[0]
 
     def _derive(self, args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -252,13 +258,13 @@ class Compiled:
         names = leaf_names(self.function, own, kwargs)
         selection: Selection | None = None
         if self.request.kind != "compile":
-            selection = select(self.function, own, kwargs, leaves, names, self.request.argnums)
+            selection = select(self.function, own, kwargs, leaves, self.request.argnums)
         staged = stage(self.function, leaves, spec, names, by_reference=by_reference)
         with no_trace():
             graph, packing = build(self.request, staged, selection, self.name)
-        if self.request.has_operand:
-            _check_operand(self.request, graph, operand, len(staged.graph.inputs),
-                           self.function)
+            if self.request.has_operand:
+                check_operand(self.request, graph, args[-1], packing, self.function)
+                graph = with_operand(graph, operand)
         if selection is not None:
             _refuse_equality(staged, selection, self.function)
             _warn_constant(staged, selection, self.function)
@@ -271,6 +277,8 @@ class Compiled:
             raise TangentError("A compiled function uses a traced value of an enclosing function "
                                "but none of its arguments is traced.",
                                "Pass the value as an argument.", definition(self.function))
+        if self.request.has_operand:
+            graph = in_call_order(graph, flatten(args[-1])[0], flatten(kwargs)[0])
         source, graph = emit(graph, self.options.lane, is_by_element(staged.graph),
                              self.options.annotate)
         written = staged.written if self.request.kind == "compile" else ()
@@ -384,6 +392,8 @@ def _leaf_key(leaf: Any) -> Any:
     if type(leaf) is float:
         return float
     if isinstance(leaf, np.ndarray):
+        if type(leaf) is not np.ndarray:
+            return (type(leaf), leaf.shape, leaf.dtype)
         return (leaf.shape, leaf.dtype) if leaf.dtype.kind in "biufc" else id(leaf)
     if isinstance(leaf, ArrayType):      # the key of the values of that type
         if leaf.weak:
@@ -396,28 +406,6 @@ def _leaf_key(leaf: Any) -> Any:
     except TypeError:
         return id(leaf)
     return (type(leaf), leaf)
-
-
-def _check_operand(request: Request, graph: Graph, operand: Sequence[Any], n_own: int,
-                   function: Any) -> None:
-    wanted = graph.inputs[n_own:]
-    if len(operand) != len(wanted):
-        raise TangentError(
-            f"{request.kind} takes {len(wanted)} array(s) as its last argument, structured like "
-            f"{'the result' if request.kind == 'vjp' else 'argnums'}; {len(operand)} were given.",
-            where=definition(function))
-    for given, node in zip(operand, wanted, strict=True):
-        if not is_traceable(given):
-            raise TangentError(f"A tangent or cotangent is {given!r}, which is not a number or "
-                               "array.", where=definition(function))
-        type = leaf_type(given)
-        if type.shape != node.type.shape:
-            raise TangentError(
-                f"A tangent or cotangent has shape {type.shape}, its value has shape "
-                f"{node.type.shape}.", "Give it the shape of its value.", definition(function))
-        if type.dtype.kind == "c" and node.type.dtype.kind != "c":
-            raise TangentError("A complex tangent or cotangent was given for a real value.",
-                               "Pass its real part.", definition(function))
 
 
 def _refuse_equality(staged: Staged, selection: Selection, function: Any) -> None:

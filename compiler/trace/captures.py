@@ -80,6 +80,8 @@ class _Walk:
 
     def value(self, value: Any, depth: int) -> None:
         """Watch what is inside a value."""
+        if hasattr(type(value), "_record_"):     # a traced value of an enclosing function
+            return
         if isinstance(value, (_SIMPLE, BuiltinFunctionType, np.ufunc)) or depth > _MAX_DEPTH \
                 or id(value) in self.seen:
             return

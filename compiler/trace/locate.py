@@ -10,12 +10,14 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 import numpy as np
+import scipy
 
 from ..errors import Origin
 
 _PACKAGE = Path(__file__).parents[2]        # as code objects spell it, links included
 _OWN = tuple(str(_PACKAGE / part) for part in ("compiler", "codegen", "runtime", "__init__.py"))
 _NUMPY = str(Path(np.__file__).parent)
+_SCIPY = str(Path(scipy.__file__).parent)
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL")
 
 _UNPACKED: dict[tuple[int, int], tuple[str, ...]] = {}
@@ -27,7 +29,7 @@ _TABLES: dict[int, tuple[CodeType, dict[int, Origin] | None]] = {}
 def _table(code: CodeType) -> dict[int, Origin] | None:
     """Origin of every instruction of a code object; None for our own and NumPy's code."""
     file = code.co_filename
-    if file.startswith((*_OWN, _NUMPY, "<__array_function__", "<frozen")):
+    if file.startswith((*_OWN, _NUMPY, _SCIPY, "<__array_function__", "<frozen")):
         return None
     table: dict[int, Origin] = {}
     line = code.co_firstlineno

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..errors import UnsupportedFunctionError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,8 +50,9 @@ def stands_for_late(module: str, *names: str) -> Callable[[F], F]:
 def unsupported(function: Any, where: Any) -> UnsupportedFunctionError:
     """The error for a function that is not in the table."""
     name = getattr(function, "__name__", str(function))
-    module = getattr(function, "__module__", None)
-    full = f"{module}.{name}" if module else name
+    module = getattr(function, "__module__", None) or (
+        "numpy" if getattr(np, name, None) is function else "scipy.special")
+    full = f"{module}.{name}"
     return UnsupportedFunctionError(
         f"{full} has no derivative here: it is not in the table of operators.",
         "Write it in terms of supported NumPy functions, or declare it with wengert.custom_jvp.",

@@ -29,6 +29,7 @@ class Staged:
         n_outputs: how many of the graph's outputs belong to the result.
         written: positions of the inputs that the function assigned into.
         lifted: values of an enclosing trace that the function used, as extra inputs.
+        where: where the function is defined.
     """
 
     graph: Graph
@@ -36,6 +37,7 @@ class Staged:
     n_outputs: int
     written: tuple[int, ...]
     lifted: tuple[Tracer, ...]
+    where: Origin | None = None
 
 
 def is_traceable(leaf: Any) -> bool:
@@ -140,7 +142,8 @@ def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names:
                             "Return the value to differentiate.", definition(function))
     n_args = len(inputs)
     lifted = tuple(builder.sources[node] for node in builder.inputs[n_args:])
-    return Staged(builder.graph([*outputs, *finals]), out_spec, len(outputs), written, lifted)
+    return Staged(builder.graph([*outputs, *finals]), out_spec, len(outputs), written, lifted,
+                  definition(function))
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from ..errors import (
     ObjectArrayError,
     UnsupportedArgumentError,
     UnsupportedFunctionError,
+    WengertError,
 )
 from ..graph import CAPTURED, CURRENT, INPUT, PICK, Builder, Guard, Node
 from ..interpret import compute
@@ -214,6 +215,9 @@ def enter(function: Any, builder: TraceBuilder, args: Sequence[Any], kwargs: dic
     builder.origin = origin._replace(name=None) if origin.name else origin
     try:
         out = function(*args, **kwargs)
+    except WengertError as error:
+        error.where = error.where or origin
+        raise
     finally:
         builder.origin = None
     if origin.name and isinstance(out, Tracer) and len(builder.nodes) > n_before:
@@ -545,6 +549,9 @@ def _operate(op: Op, x: Any, y: Any, frame: Any) -> Any:
         builder.origin = locate(frame)
     try:
         return Tracer(builder, builder.emit(op, (builder.lift(x), builder.lift(y))))
+    except WengertError as error:
+        error.where = error.where or locate(frame)
+        raise
     finally:
         if not inside:
             builder.origin = None

@@ -38,6 +38,13 @@ def _is_type(tree: Any) -> bool:
     return isinstance(tree, ArrayType)
 
 
+def places(tree: Any, name: str) -> list[str]:
+    """Each leaf as the user would write it, such as ``weights['a'][0]``."""
+    flatten(tree)
+    return [accessor.codify(name) for accessor in optree.tree_accessors(
+        tree, is_leaf=_is_type, namespace=NAMESPACE)]
+
+
 def _register_dataclass(leaf: Any) -> bool:
     kind = type(leaf)
     if not dataclasses.is_dataclass(leaf) or isinstance(leaf, type) or kind in _REGISTERED:
