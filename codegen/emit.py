@@ -34,4 +34,4 @@ def _is_cheaper(scalars: Graph, arrays: Graph) -> bool:
     n_scalar += sum(len(n.args) for n in scalars.nodes if n.op is layout.stack)
     calls = sum(n.op not in leaves and n.type.shape != () for n in arrays.nodes)
     numbers = sum(n.op not in leaves and n.type.shape == () for n in arrays.nodes)
-    return n_scalar * SCALAR_COST < calls * ARRAY_COST + numbers * 2 * SCALAR_COST
+    return bool(n_scalar * SCALAR_COST < calls * ARRAY_COST + numbers * 2 * SCALAR_COST)
