@@ -20,4 +20,5 @@ from .runtime.elementwise import elementwise
 __version__ = "0.1.0"
 
 __all__ = ["WengertError", "check_grads", "compile", "custom_jvp", "custom_vjp", "elementwise",
-           "grad", "hessian", "hvp", "jacobian", "jvp", "stop_gradient", "trace", "value_and_grad", "vjp"]
+           "grad", "hessian", "hvp", "jacobian", "jvp", "stop_gradient", "trace",
+           "value_and_grad", "vjp"]
