@@ -125,17 +125,17 @@ class ScalarPrinter(NumpyPrinter):
             if len(by_index) * 3 < array.type.size:      # few of many: read one by one
                 for index, node in by_index.items():
                     name = self._element_name(base, node)
-                    place = index if len(index) > 1 else f"({index[0]})"
-                    self.lines.append(f"{name} = {base}.item{place}")
+                    place = ", ".join(map(str, index))
+                    self.lines.append(f"{name} = {base}.item({place})")
                     self.expressions[node] = Expression(name)
                 continue
             names = []
             for index in _indices(array.type.shape):
-                node = by_index.get(index)
-                name = "_" if node is None else self._element_name(base, node)
+                read = by_index.get(index)
+                name = "_" if read is None else self._element_name(base, read)
                 names.append(name)
-                if node is not None:
-                    self.expressions[node] = Expression(name)
+                if read is not None:
+                    self.expressions[read] = Expression(name)
             flat = base if array.type.ndim == 1 else f"{base}.ravel()"
             comma = "," if len(names) == 1 else ""
             self.lines.append(f"{', '.join(names)}{comma} = {flat}.tolist()")

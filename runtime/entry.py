@@ -63,7 +63,7 @@ def describe_call(function: Callable[..., Any], n_operands: int, args: Sequence[
         names.append("operand_")
     if len(args) > len(names) or len(set(names)) != len(names):
         return None
-    given = dict(zip(names, args, strict=False)) | {k: v for k, v in sorted(kwargs.items())}
+    given = dict(zip(names, args, strict=False)) | dict(sorted(kwargs.items()))
     kinds = {name: kind_of(value) for name, value in given.items()}
     if not set(given) <= set(names) or any(kind is MISSING for kind in kinds.values()):
         return None

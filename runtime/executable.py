@@ -367,7 +367,8 @@ def _bound(compiled: Compiled, instance: Any) -> Compiled:
     key = f"_wengert_{id(compiled)}"
     found = getattr(instance, "__dict__", {}).get(key)
     if found is None:
-        found = Compiled(MethodType(compiled.function, instance), compiled.request, compiled.options)
+        found = Compiled(MethodType(compiled.function, instance), compiled.request,
+                         compiled.options)
         if isinstance(instance, type):
             setattr(instance, key, found)
         elif hasattr(instance, "__dict__"):

@@ -1,4 +1,4 @@
-"""Every graph is verified after every pass while the tests run; the update switch of golden files."""
+"""Graphs are verified after every pass while the tests run; golden files have a switch."""
 
 import pytest
 from wengert.compiler.passes import pipeline

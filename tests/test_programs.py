@@ -268,7 +268,7 @@ def test_interpreter_equals_generated_code(program):
 @each_program
 def test_passes_keep_the_values(program):
     for graph in graphs(program):
-        values = [v for v in inputs_of(program)]
+        values = list(inputs_of(program))
         rng = np.random.default_rng(5)
         values += [np.asarray(rng.standard_normal(n.type.shape), n.type.dtype)[()]
                    for n in graph.inputs[len(values):]]

@@ -26,7 +26,10 @@ def _text(args: Any, params: Any, types: Any) -> str:
     return f"special.lambertw({args[0]}{branch}{tol})"
 
 
+def _batch(args: Any, batched: Any, k: int, tol: float) -> Any:
+    return lambertw(args[0], k=k, tol=tol)
+
+
 lambertw = Op("lambertw", lambda x, k, tol: special.lambertw(x, k, tol), _type, General(_jvp),
-              params=("k", "tol"), python=_text, domain=((0.3, 3.0),),
-              batch=lambda args, batched, k, tol: lambertw(args[0], k=k, tol=tol),
+              params=("k", "tol"), python=_text, domain=((0.3, 3.0),), batch=_batch,
               samples=(sample((3,), k=0, tol=1e-8), sample((), k=-1, tol=1e-8)))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..graph import Node
 from ..ops import arithmetic, contraction, indexing, layout, reduction
+from ..ops.index_form import getitem_shape
 from ..ops.row import Op, broadcast_shapes
 from .rewriter import Rewrite, Rewriter, Shape, constant_number, filled, is_zero, reshapes_by_ones
 
@@ -161,7 +162,7 @@ def total(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node 
 
 
 def _selected(scatter: Node) -> Shape:
-    from_arrays = indexing.getitem_shape(scatter.type.shape, scatter.params[0],
+    from_arrays = getitem_shape(scatter.type.shape, scatter.params[0],
                                          [a.type.shape for a in scatter.args[2:]])
     return tuple(from_arrays)
 
@@ -244,5 +245,6 @@ def einsum(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node
 
 REWRITES: tuple[tuple[Op, Rewrite], ...] = (
     (layout.reshape, reshape), (layout.transpose, transpose), (layout.broadcast_to, broadcast),
-    (arithmetic.convert, convert), (arithmetic.as_float, as_float), (reduction.sum, total), (contraction.matmul, matmul),
+    (arithmetic.convert, convert), (arithmetic.as_float, as_float),
+    (reduction.sum, total), (contraction.matmul, matmul),
     (contraction.einsum, einsum), *[(op, without_conversion(op)) for op in _MIXED])

@@ -22,17 +22,21 @@ def _all_inexact(bound: Bindings) -> bool:
     return all(node.type.dtype.kind in "fc" for node in bound.values())
 
 
+def _is_real(node: Node) -> bool:
+    return bool(node.type.dtype.kind == "f")
+
+
 def _is_square_sum(node: Node) -> bool:
     """Whether a value is a square or a sum of squares, and so cannot be negative."""
     if node.op.name == "sum":
         return _is_square_sum(node.args[0])
     if node.op.name in ("mul", "scale"):
-        return node.args[0] is node.args[1] and node.type.dtype.kind == "f"
+        return node.args[0] is node.args[1] and _is_real(node)
     if node.op.name == "add":
         return all(map(_is_square_sum, node.args))
     if node.op.name in ("square", "abs"):
-        return node.type.dtype.kind == "f"
-    return node.op.name == "power" and node.type.dtype.kind == "f" and \
+        return _is_real(node)
+    return node.op.name == "power" and _is_real(node) and \
         constant_number(node.args[1]) in (2, 4)
 
 

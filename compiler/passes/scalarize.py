@@ -159,7 +159,7 @@ def _elementwise(op: Op, args: list[Any], shape: tuple[int, ...]) -> Any:
         return record(op, [a.item() if isinstance(a, np.ndarray) and a.dtype == object else a
                            for a in args], ())
     wide = [np.broadcast_to(_object_array((), [a]) if not isinstance(a, np.ndarray)
-                            or isinstance(a, Tracer) and not a.shape and type(a) is Tracer
+                            or (isinstance(a, Tracer) and not a.shape and type(a) is Tracer)
                             else a, shape).ravel() for a in args]
     return _object_array(shape, [record(op, items, ()) for items in zip(*wide, strict=True)])
 

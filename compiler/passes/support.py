@@ -78,9 +78,7 @@ def _nesting(node: Node) -> int:
     for depth in range(_NESTING + 1):
         if _is_selection(node):
             node = node.args[2] if is_zero(node.args[1]) else node.args[1]
-        elif node.op in _WRITTEN:
-            node = node.args[0]
-        elif node.op in (layout.reshape, layout.transpose):
+        elif node.op in (*_WRITTEN, layout.reshape, layout.transpose):
             node = node.args[0]
         else:
             return depth

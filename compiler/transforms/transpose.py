@@ -106,7 +106,7 @@ def _through_linearization(builder: TraceBuilder, node: Node, args: Sequence[Tra
         t_out = rule(tuple(args), tuple(tangents), out, **node.settings)
         if isinstance(node.type, ArrayType):
             return (t_out,)
-        return (None,) * len(node.type) if t_out is None else t_out  # type: ignore[no-any-return]
+        return (None,) * len(node.type) if t_out is None else t_out
 
     types = [arg.type.strong if want else None for arg, want in zip(args, wanted, strict=True)]
     if isinstance(node.type, ArrayType):
