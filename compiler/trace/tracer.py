@@ -5,7 +5,7 @@ which node it stands for; a view remembers its base and how to read from and wri
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -19,9 +19,9 @@ from ..errors import (
     UnsupportedArgumentError,
     UnsupportedFunctionError,
 )
-from ..graph import CAPTURED, CURRENT, INPUT, PICK, Builder, Guard, Node
+from ..graph import CAPTURED, CONSTANT, CURRENT, INPUT, PICK, Builder, Guard, Node
 from ..interpret import compute
-from ..ops import arithmetic, comparison
+from ..ops import arithmetic, comparison, contraction, indexing, layout, reduction
 from ..ops.row import Op
 from ..ops.table import BY_FUNCTION
 from . import mutation
@@ -42,6 +42,7 @@ class TraceBuilder(Builder):
         self.sources: dict[Node, Tracer] = {}      # our input: the enclosing trace's value
         self.decided: set[Node] = set()
         self.constancy: dict[Node, bool] = {}
+        self.row_major: dict[Node, bool] = {}
 
     def lift(self, value: Any) -> Node:
         """The node that stands for any operand: tracer, number, array or sequence."""
@@ -93,22 +94,11 @@ class TraceBuilder(Builder):
         Raises:
             ConcreteValueError: when only types were given.
         """
-        values = self.values
-        stack = [node]
+        def rule(n: Node) -> Any:
+            return self._input_value(n) if n.op is INPUT else compute(
+                n, [self.values[a] for a in n.args])
         with np.errstate(all="ignore"):
-            while stack:
-                n = stack[-1]
-                if n in values:
-                    stack.pop()
-                    continue
-                missing = [a for a in n.args if a not in values]
-                if missing:
-                    stack.extend(missing)
-                    continue
-                values[n] = self._input_value(n) if n.op is INPUT else compute(
-                    n, [values[a] for a in n.args])
-                stack.pop()
-        return values[node]
+            return _settle(node, self.values, rule)
 
     def _input_value(self, node: Node) -> Any:
         source = self.sources.get(node)
@@ -131,19 +121,43 @@ class TraceBuilder(Builder):
     def is_constant(self, node: Node) -> bool:
         """Whether the node can never have another value (captured arrays can)."""
         known = self.constancy
-        stack = [node]
-        while stack:
-            n = stack[-1]
-            if n in known:
-                stack.pop()
-                continue
-            missing = [a for a in n.args if a not in known]
-            if missing:
-                stack.extend(missing)
-                continue
-            known[n] = n.op not in (INPUT, CAPTURED) and all(known[a] for a in n.args)
-            stack.pop()
-        return known[node]
+        return bool(_settle(node, known, lambda n: n.op not in (INPUT, CAPTURED)
+                            and all(known[a] for a in n.args)))
+
+    def is_row_major(self, node: Node) -> bool:
+        """Whether NumPy certainly makes this result with its last axis packed closest."""
+        known = self.row_major
+
+        def rule(n: Node) -> bool:
+            if n.type.ndim <= 1 or n.op is layout.broadcast_to:
+                return True
+            if n.op in (CONSTANT, CAPTURED):
+                return bool(n.value.flags.c_contiguous)
+            if n.op in (indexing.setitem, indexing.scatter_add):
+                return known[n.args[0]]
+            return (n.op.batch is None or n.op in _KEEP_ORDER) and bool(n.args) and \
+                all(known[a] for a in n.args)
+        return bool(_settle(node, known, rule))
+
+
+# Operators besides the elementwise ones whose results lie in memory as their operands do.
+_KEEP_ORDER = frozenset((arithmetic.convert, layout.stack, layout.concatenate, reduction.sum,
+                         contraction.matmul))
+
+
+def _settle(node: Node, known: dict[Node, Any], rule: Callable[[Node], Any]) -> Any:
+    """Apply a rule to a node after its operands; ``known`` holds and receives the answers."""
+    stack = [node]
+    while stack:
+        n = stack[-1]
+        missing = [a for a in n.args if a not in known] if n not in known else []
+        if missing:
+            stack.extend(missing)
+            continue
+        if n not in known:
+            known[n] = rule(n)
+        stack.pop()
+    return known[node]
 
 
 def contains_tracer(value: Any) -> bool:
@@ -224,17 +238,22 @@ def enter(function: Any, builder: TraceBuilder, args: Sequence[Any], kwargs: dic
 class Tracer:
     """A value of the traced function; see the module's text.
 
-    ``boxed`` marks 0-d arrays, which, unlike scalars, can be assigned into.
+    ``boxed`` marks 0-d arrays, which, unlike scalars, can be assigned into; ``packed`` arrays that
+    certainly lie in memory row by row; ``made`` is the node the array was made as.
     """
 
-    __slots__ = ("_base", "_node", "_seen", "_view", "boxed", "builder")
+    __slots__ = ("_base", "_node", "_seen", "_view", "boxed", "builder", "made", "packed")
     __array_priority__ = 1000
 
     def __hash__(self) -> int:
-        if self.builder.is_constant(self.node) and not self.shape:
+        if self.shape or self.boxed:
+            raise TypeError("unhashable type: 'numpy.ndarray'")
+        if self.builder.is_constant(self.node):
             return hash(self.builder.concrete(self.node))
-        raise TypeError("A traced value cannot be a key of a dictionary or set: its value differs "
-                        "from call to call.")
+        raise ConversionError(
+            "A traced value is a key of a dictionary or set, or an argument of a cached function; "
+            "its value differs from call to call.", "Call the function without its cache (its "
+            "__wrapped__), or use the value's position as the key.", locate(sys._getframe(1)))
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -243,13 +262,15 @@ class Tracer:
             return np.ndarray
         return _PYTHON_TYPES[self.dtype.kind] if self.type.weak else self.dtype.type
 
-    def __init__(self, builder: TraceBuilder, node: Node, boxed: bool = False) -> None:
+    def __init__(self, builder: TraceBuilder, node: Node, boxed: bool = False,
+                 packed: bool = False) -> None:
         self.builder = builder
-        self._node = node
+        self._node = self.made = node
         self._base: Tracer | None = None
         self._view: mutation.View | None = None
         self._seen: Node | None = None
         self.boxed = boxed
+        self.packed = packed
 
     _record_ = staticmethod(record)
 
@@ -260,6 +281,8 @@ class Tracer:
             base = self._base.node
             if base is not self._seen:
                 assert self._view is not None
+                if self._view.doubtful:
+                    raise mutation.doubt()
                 self._node = self._view.read(self.builder, base)
                 self._seen = base
         return self._node
@@ -300,6 +323,15 @@ class Tracer:
     def nbytes(self) -> int:
         """Bytes in all."""
         return self.size * self.itemsize
+
+    def __copy__(self) -> Any:
+        return METHODS["copy"](self) if self.shape or self.boxed else self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.__copy__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise self._conversion("bytes (by pickle)", "Return it from the function instead.")
 
     def __len__(self) -> int:
         if not self.shape:
