@@ -68,9 +68,10 @@ _SPELLINGS: dict[Op, Spelling] = {
 
 def can_print(graph: Graph) -> bool:
     """Whether every node has a spelling on floats."""
-    return all(node.op in (INPUT, CONSTANT, CAPTURED, layout.stack, layout.reshape,
-                           indexing.getitem) or node.op.name in _MATH
-               or node.op.name in _OPERATORS or node.op in _SPELLINGS for node in graph.nodes)
+    return all(node.op in (INPUT, CONSTANT, CAPTURED, layout.stack, indexing.getitem)
+               or (node.op is layout.reshape and node.args[0].op is layout.stack)
+               or node.op.name in _MATH or node.op.name in _OPERATORS or node.op in _SPELLINGS
+               for node in graph.nodes)
 
 
 class ScalarPrinter(NumpyPrinter):
@@ -140,7 +141,7 @@ class ScalarPrinter(NumpyPrinter):
         self.unpack_elements()
 
     def _result(self, node: Node) -> str:
-        if node.op in (INPUT, CAPTURED) and node.type.shape:
+        if node.op in (INPUT, CAPTURED, CONSTANT) and node.type.shape:
             return f"{self.expressions[node].text}.copy()"
         return self.expressions[node].text
 
