@@ -8,7 +8,7 @@ coefficients are the identity matrix. Knots have no tangents.
 from typing import Any
 
 import numpy as np
-import scipy     # loads its submodules when they are first used
+import scipy  # loads its submodules when they are first used
 
 from ..arraytype import ArrayType
 from ..errors import NotDifferentiableError, UnsupportedArgumentError
