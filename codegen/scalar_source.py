@@ -74,9 +74,10 @@ _SPELLINGS: dict[Op, Spelling] = {
 
 def can_print(graph: Graph) -> bool:
     """Whether every node has a spelling on floats."""
-    return all(node.op in (INPUT, CONSTANT, CAPTURED, layout.stack, layout.reshape,
-                           indexing.getitem) or node.op.name in _MATH
-               or node.op.name in _OPERATORS or node.op in _SPELLINGS for node in graph.nodes)
+    return all(node.op in (INPUT, CONSTANT, CAPTURED, layout.stack, indexing.getitem)
+               or (node.op is layout.reshape and node.args[0].op is layout.stack)
+               or node.op.name in _MATH or node.op.name in _OPERATORS or node.op in _SPELLINGS
+               for node in graph.nodes)
 
 
 class ScalarPrinter(NumpyPrinter):

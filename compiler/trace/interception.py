@@ -24,8 +24,9 @@ import numpy as np
 
 from ..graph import CURRENT
 from . import python_math
+from .builder import TraceBuilder, contains_tracer
 from .registry import CREATION, FUNCTIONS, LATE
-from .tracer import TraceBuilder, contains_tracer, enter
+from .tracer import enter
 
 # Modules of NumPy and SciPy whose public names users call.
 _PUBLIC = frozenset(("numpy", "numpy.linalg", "numpy.fft", "numpy.random", "scipy.special",

@@ -15,7 +15,7 @@ from ..errors import MutationError, UnsupportedArgumentError
 from ..graph import Builder, Node
 from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.index_form import canonical_index as canonical_form
-from ..ops.index_form import getitem_shape
+from ..ops.index_form import getitem_shape, numpy_index
 from ..ops.table import BY_FUNCTION
 from .locate import locate
 from .registry import FUNCTIONS, unsupported
@@ -25,10 +25,24 @@ if TYPE_CHECKING:
 
 
 class View(NamedTuple):
-    """How a view is read from its base node, and how a new value is written into the base."""
+    """How a view is read from its base node, and how a new value is written into the base.
+
+    ``probe`` takes the same view of an ordinary array. A view is ``doubtful`` where NumPy would
+    give a copy for some memory layouts of the base; it may be read until either is written to.
+    """
 
     read: Callable[[Builder, Node], Node]
     write: Callable[[Builder, Node, Node], Node] | None
+    probe: Callable[[Any], Any]
+    doubtful: bool = False
+
+
+def doubt() -> MutationError:
+    """The error for a view that may be a copy, once that makes a difference."""
+    return MutationError(
+        "An array is written to after it was reshaped (or raveled); whether NumPy makes a view or "
+        "a copy there depends on how the array lies in memory, which is not known here.",
+        "Copy the array explicitly, with .copy(), before one of the two.", locate())
 
 
 def view_of(base: "Tracer", view: View) -> "Tracer":
@@ -49,7 +63,40 @@ def layout_view(base: "Tracer", op: Any, back: Any, **params: Any) -> "Tracer":
     def write(builder: Builder, node: Node, new: Node) -> Node:
         back_op, back_params = back(node.type)
         return builder.emit(back_op, (new,), back_params)
-    return view_of(base, View(read, write))
+    return view_of(base, View(read, write, lambda array: op.call(array, **params)))
+
+
+def reshaped(x: "Tracer", shape: tuple[int, ...]) -> "Tracer":
+    """``x`` in another shape: a view where NumPy makes one, else a copy."""
+    def undo(type: Any) -> Any:
+        return layout.reshape, (type.shape,)
+
+    if [n for n in shape if n != 1] == [n for n in x.shape if n != 1]:
+        return layout_view(x, layout.reshape, undo, shape=shape)
+    probe = memory_probe(x)
+    if probe is None:
+        view = View(lambda b, n: b.emit(layout.reshape, (n,), (shape,)), None,
+                    lambda array: np.reshape(array, shape), doubtful=True)
+        return view_of(x, view)
+    try:
+        np.reshape(probe, shape, copy=False)
+    except ValueError:
+        return type(x)(x.builder, x.builder.emit(layout.reshape, (x.node,), (shape,)), boxed=True)
+    return layout_view(x, layout.reshape, undo, shape=shape)
+
+
+def memory_probe(x: "Tracer") -> Any:
+    """An array that lies in memory as ``x`` would in NumPy (without its memory), if known."""
+    if x._base is not None:
+        assert x._view is not None
+        base = None if x._view.doubtful else memory_probe(x._base)
+        return None if base is None else x._view.probe(base)
+    if not (x.ndim <= 1 or x.packed or x.builder.is_row_major(x.made)):
+        return None
+    strides = [x.itemsize]
+    for n in reversed(x.shape[1:]):
+        strides.insert(0, strides[0] * n)
+    return np.lib.stride_tricks.as_strided(np.zeros((), x.dtype), x.shape, strides[:x.ndim])
 
 
 def assign(target: "Tracer", node: Node) -> None:
@@ -60,6 +107,8 @@ def assign(target: "Tracer", node: Node) -> None:
         return
     view = target._view
     assert view is not None
+    if view.doubtful:
+        raise doubt()
     if view.write is None:
         raise MutationError("assignment destination is read-only", where=locate())
     assign(base, view.write(target.builder, base.node, node))
@@ -73,14 +122,15 @@ def getitem(x: "Tracer", index: Any) -> Any:
     if not arrays:
         if all(part == ("s", 0, n, 1) for part, n in zip(template, x.shape, strict=False)) \
                 and len(template) == x.ndim:
-            view = View(lambda b, n: n, lambda b, base, new: new)
+            view = View(lambda b, n: n, lambda b, base, new: new, lambda array: array)
             return view_of(x, view)
         keeps_array = any(isinstance(part, tuple) or part is None for part in template)
         if not keeps_array and not _has_ellipsis(index):
             return indexing.getitem(x, index=template)          # a scalar, not a view
         return view_of(x, View(
             lambda b, n: b.emit(indexing.getitem, (n,), (template,)),
-            lambda b, base, new: b.emit(indexing.setitem, (base, new), (template,))))
+            lambda b, base, new: b.emit(indexing.setitem, (base, new), (template,)),
+            lambda array: array[numpy_index(template, ())]))
     return indexing.getitem(x, *arrays, index=template)
 
 

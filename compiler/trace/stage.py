@@ -13,8 +13,9 @@ from ..arraytype import ArrayType, is_python_number, type_of
 from ..errors import LOSSES, NoOutputError, ObjectArrayError, Origin
 from ..graph import CURRENT, Graph, Node, inline
 from . import composites  # noqa: F401  (registers NumPy's functions)
+from .builder import TraceBuilder, stack_objects
 from .interception import intercept, stand_in_for
-from .tracer import TraceBuilder, Tracer, stack_objects
+from .tracer import Tracer
 from .tree import flatten, paths, unflatten
 
 
@@ -114,7 +115,7 @@ def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names:
         boxed = isinstance(leaf, np.ndarray) or (isinstance(leaf, Tracer) and leaf.boxed)
         tracer = Tracer(builder, node, boxed)
         if isinstance(leaf, Tracer):
-            builder.sources[node] = Tracer(leaf.builder, leaf.node)
+            builder.sources[node] = leaf.builder, leaf.node
         elif values and not isinstance(leaf, ArrayType):
             builder.values[node] = leaf
         inputs.append(tracer)
@@ -141,7 +142,7 @@ def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names:
         raise NoOutputError(f"The function {builder.name} returned {result!r}.",
                             "Return the value to differentiate.", definition(function))
     n_args = len(inputs)
-    lifted = tuple(builder.sources[node] for node in builder.inputs[n_args:])
+    lifted = tuple(Tracer(*builder.sources[node]) for node in builder.inputs[n_args:])
     return Staged(builder.graph([*outputs, *finals]), out_spec, len(outputs), written, lifted,
                   definition(function))
 

@@ -10,176 +10,25 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..arraytype import ArrayType, is_python_number
+from ..arraytype import ArrayType
 from ..errors import (
-    ConcreteValueError,
     ConversionError,
     LeakedTracerError,
-    ObjectArrayError,
     UnsupportedArgumentError,
     UnsupportedFunctionError,
     WengertError,
 )
-from ..graph import CAPTURED, CURRENT, INPUT, PICK, Builder, Guard, Node
-from ..interpret import compute
+from ..graph import PICK, Node
 from ..ops import arithmetic, comparison
 from ..ops.row import Op
 from ..ops.table import BY_FUNCTION
 from . import mutation
+from .builder import TraceBuilder as TraceBuilder
+from .builder import contains_tracer as contains_tracer
+from .builder import deepest as deepest
+from .builder import stack_objects as stack_objects
 from .locate import locate, unpacked_names
 from .registry import FUNCTIONS, METHODS, unsupported
-
-
-class TraceBuilder(Builder):
-    """A builder that knows the concrete arguments of the call that is being traced."""
-
-    def __init__(self, name: str = "f", locates: bool = False) -> None:
-        outer = CURRENT.builder
-        super().__init__(name, depth=outer.depth + 1 if outer else 0)
-        self.outer = outer
-        self.locates = locates          # whether user code runs, whose lines are worth knowing
-        self.values: dict[Node, Any] = {}
-        self.lifted: dict[Node, Node] = {}         # an enclosing trace's node: our input for it
-        self.sources: dict[Node, Tracer] = {}      # our input: the enclosing trace's value
-        self.decided: set[Node] = set()
-        self.constancy: dict[Node, bool] = {}
-
-    def lift(self, value: Any) -> Node:
-        """The node that stands for any operand: tracer, number, array or sequence."""
-        if isinstance(value, Tracer):
-            if value.builder is self:
-                return value.node
-            return self._lift_outer(value)
-        if isinstance(value, (list, tuple)):
-            value = self._array_of(value)
-            if isinstance(value, Tracer):
-                return value.node
-        if not is_python_number(value):
-            if not isinstance(value, (np.ndarray, np.generic)):
-                value = np.asarray(value)
-            if value.dtype == object:
-                stacked = stack_objects(value)
-                if stacked is not None:
-                    return self.lift(stacked)
-                raise ObjectArrayError(
-                    "An array of Python objects that are not numbers takes part in traced "
-                    "arithmetic.", "Build it from numbers or traced values only.", locate())
-        return self.constant(value)
-
-    def _array_of(self, value: Sequence[Any]) -> Any:
-        if contains_tracer(value):
-            return FUNCTIONS[np.array](value)
-        return np.asarray(value)
-
-    def _lift_outer(self, tracer: "Tracer") -> Node:
-        if tracer.builder.closed:
-            raise LeakedTracerError(
-                "A traced value is used after its function has returned.",
-                "Return it from the function instead of storing it elsewhere.", locate())
-        if tracer.builder.depth >= self.depth:
-            raise LeakedTracerError(
-                "A traced value of an inner derivative is used outside of it.",
-                "Return it from the inner function.", locate())
-        node = tracer.node
-        entry = self.lifted.get(node)
-        if entry is None:
-            entry = self.lifted[node] = self.input(
-                node.type, node.origin.name if node.origin else None)
-            self.sources[entry] = Tracer(tracer.builder, node)
-        return entry
-
-    def concrete(self, node: Node) -> Any:
-        """The node's value for the arguments of this call.
-
-        Raises:
-            ConcreteValueError: when only types were given.
-        """
-        values = self.values
-        stack = [node]
-        with np.errstate(all="ignore"):
-            while stack:
-                n = stack[-1]
-                if n in values:
-                    stack.pop()
-                    continue
-                missing = [a for a in n.args if a not in values]
-                if missing:
-                    stack.extend(missing)
-                    continue
-                values[n] = self._input_value(n) if n.op is INPUT else compute(
-                    n, [values[a] for a in n.args])
-                stack.pop()
-        return values[node]
-
-    def _input_value(self, node: Node) -> Any:
-        source = self.sources.get(node)
-        if source is not None:
-            return source.builder.concrete(source.node)
-        raise ConcreteValueError(
-            "A decision depends on a value of which only the type is known.",
-            "Pass an example value instead of a type.", locate())
-
-    def decide(self, node: Node) -> Any:
-        """The node's value, recorded as a guard unless it is a constant."""
-        value = self.concrete(node)
-        if np.ndim(value) == 0 and not is_python_number(value):
-            value = np.asarray(value).item()
-        if node not in self.decided and not self.is_constant(node):
-            self.decided.add(node)
-            self.guards.append(Guard(node, value, locate(sys._getframe(1))))
-        return value
-
-    def is_constant(self, node: Node) -> bool:
-        """Whether the node can never have another value (captured arrays can)."""
-        known = self.constancy
-        stack = [node]
-        while stack:
-            n = stack[-1]
-            if n in known:
-                stack.pop()
-                continue
-            missing = [a for a in n.args if a not in known]
-            if missing:
-                stack.extend(missing)
-                continue
-            known[n] = n.op not in (INPUT, CAPTURED) and all(known[a] for a in n.args)
-            stack.pop()
-        return known[node]
-
-
-def contains_tracer(value: Any) -> bool:
-    """Whether a (nested) sequence or object array holds a traced value."""
-    if isinstance(value, Tracer):
-        return True
-    if isinstance(value, (list, tuple)):
-        return any(contains_tracer(v) for v in value)
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return any(isinstance(v, Tracer) for v in value.flat)
-    return False
-
-
-def stack_objects(array: np.ndarray[Any, Any]) -> Any:
-    """An object array of traced values as one traced value; None if it holds anything else."""
-    if not all(isinstance(v, Tracer) or is_python_number(v) or isinstance(v, np.generic)
-               for v in array.flat):
-        return None
-    if not contains_tracer(array):
-        return None
-    return FUNCTIONS[np.array](array.tolist())
-
-
-def deepest(values: Sequence[Any]) -> "TraceBuilder | None":
-    """The innermost trace among the operands."""
-    found: TraceBuilder | None = None
-    for value in values:
-        if isinstance(value, Tracer):
-            if found is None or value.builder.depth > found.depth:
-                found = value.builder
-        elif isinstance(value, (list, tuple)):
-            inner = deepest(value)
-            if inner is not None and (found is None or inner.depth > found.depth):
-                found = inner
-    return found
 
 
 def record(op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> Any:
@@ -228,17 +77,22 @@ def enter(function: Any, builder: TraceBuilder, args: Sequence[Any], kwargs: dic
 class Tracer:
     """A value of the traced function; see the module's text.
 
-    ``boxed`` marks 0-d arrays, which, unlike scalars, can be assigned into.
+    ``boxed`` marks 0-d arrays, which, unlike scalars, can be assigned into; ``packed`` arrays that
+    certainly lie in memory row by row; ``made`` is the node the array was made as.
     """
 
-    __slots__ = ("_base", "_node", "_seen", "_view", "boxed", "builder")
+    __slots__ = ("_base", "_node", "_seen", "_view", "boxed", "builder", "made", "packed")
     __array_priority__ = 1000
 
     def __hash__(self) -> int:
-        if self.builder.is_constant(self.node) and not self.shape:
+        if self.shape or self.boxed:
+            raise TypeError("unhashable type: 'numpy.ndarray'")
+        if self.builder.is_constant(self.node):
             return hash(self.builder.concrete(self.node))
-        raise TypeError("A traced value cannot be a key of a dictionary or set: its value differs "
-                        "from call to call.")
+        raise ConversionError(
+            "A traced value is a key of a dictionary or set, or an argument of a cached function; "
+            "its value differs from call to call.", "Call the function without its cache (its "
+            "__wrapped__), or use the value's position as the key.", locate(sys._getframe(1)))
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -247,13 +101,15 @@ class Tracer:
             return np.ndarray
         return _PYTHON_TYPES[self.dtype.kind] if self.type.weak else self.dtype.type
 
-    def __init__(self, builder: TraceBuilder, node: Node, boxed: bool = False) -> None:
+    def __init__(self, builder: TraceBuilder, node: Node, boxed: bool = False,
+                 packed: bool = False) -> None:
         self.builder = builder
-        self._node = node
+        self._node = self.made = node
         self._base: Tracer | None = None
         self._view: mutation.View | None = None
         self._seen: Node | None = None
         self.boxed = boxed
+        self.packed = packed
 
     _record_ = staticmethod(record)
 
@@ -264,6 +120,8 @@ class Tracer:
             base = self._base.node
             if base is not self._seen:
                 assert self._view is not None
+                if self._view.doubtful:
+                    raise mutation.doubt()
                 self._node = self._view.read(self.builder, base)
                 self._seen = base
         return self._node
@@ -304,6 +162,15 @@ class Tracer:
     def nbytes(self) -> int:
         """Bytes in all."""
         return self.size * self.itemsize
+
+    def __copy__(self) -> Any:
+        return METHODS["copy"](self) if self.shape or self.boxed else self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.__copy__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise self._conversion("bytes (by pickle)", "Return it from the function instead.")
 
     def __len__(self) -> int:
         if not self.shape:

@@ -39,9 +39,9 @@ def _nested(value: Any) -> Any:
     return value
 
 
-def fresh(x: Tracer) -> Tracer:
+def fresh(x: Tracer, packed: bool = False) -> Tracer:
     """The same value as an array of its own, as ``copy`` gives."""
-    return Tracer(x.builder, x.node, boxed=True)
+    return Tracer(x.builder, x.node, boxed=True, packed=packed)
 
 
 def cast(x: Any, dtype: Any) -> Any:
@@ -196,10 +196,16 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, **_: Any) -> Any:
     return np.asarray(a, dtype, order)
 
 
-@stands_for(np.copy, method="copy")
+@stands_for(np.copy)
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """A copy."""
-    return fresh(asarray(a))
+    return fresh(asarray(a), packed=order == "C")
+
+
+@stands_for(method="copy")
+def copy_method(a: Any, order: Any = "C") -> Any:
+    """A copy, packed row by row unless told otherwise."""
+    return copy(a, order)
 
 
 @stands_for(method="astype")

@@ -29,8 +29,7 @@ def _known_shape(new: Any, size: int) -> tuple[int, ...]:
 def _reshaped(a: Any, shape: tuple[int, ...]) -> Any:
     if not a.shape and not a.boxed:
         return fresh(layout.reshape(a, shape=shape))
-    return mutation.layout_view(a, layout.reshape, lambda t: (layout.reshape, (t.shape,)),
-                                shape=shape)
+    return mutation.reshaped(a, shape)
 
 
 @stands_for(np.reshape)
@@ -61,7 +60,7 @@ def ravel(a: Any, order: str = "C") -> Any:
 @stands_for(method="flatten")
 def flatten(a: Any, order: str = "C") -> Any:
     """The elements in one row; a copy."""
-    return fresh(ravel(a, order))
+    return fresh(ravel(a, order), packed=True)
 
 
 @stands_for(np.transpose, np.permute_dims)
@@ -183,7 +182,8 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     if a.shape == shape:
         return a
     return mutation.view_of(a, mutation.View(
-        lambda b, n: b.emit(layout.broadcast_to, (n,), (shape,)), None))
+        lambda b, n: b.emit(layout.broadcast_to, (n,), (shape,)), None,
+        lambda array: np.broadcast_to(array, shape)))
 
 
 @stands_for(np.broadcast_arrays)
