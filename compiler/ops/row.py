@@ -6,8 +6,8 @@ Rows are callable: on arrays they compute, on traced values they record a node. 
 and batching rules are therefore plain functions that can be called in a test.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -53,10 +53,13 @@ class Multilinear:
 class General:
     """``jvp(args, tangents, out, **params)`` in terms of other operators.
 
-    A tangent is None where it is zero; the rule may return None for a zero tangent.
+    A tangent is None where it is zero; the rule may return None for a zero tangent. An operator
+    whose jvp applies the operator itself to a tangent (``solve`` is linear in its right-hand
+    side) gives the transposes ``(ct, *args, **params)`` of those operands, by position.
     """
 
     jvp: Rule
+    transposes: Mapping[int, Rule] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,7 @@ class Op:
         expand: the operator in terms of others, ``expand(*args, **params)``; it is put in its
             place once derivatives have been taken.
         reference: a callable of the user's that generated code calls under the row's name.
+        results: names of the results, of an operator with several.
     """
 
     name: str
@@ -151,6 +155,7 @@ class Op:
     fresh: bool = True
     expand: Rule | None = None
     reference: Callable[..., Any] | None = None
+    results: tuple[str, ...] = ()
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Compute on arrays; record a node when an operand is traced."""

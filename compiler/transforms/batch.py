@@ -22,7 +22,7 @@ def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = N
         name: of the new graph.
     """
     builder = TraceBuilder(name or f"{graph.name}_batched")
-    new: dict[Node, Node] = {}
+    new: dict[Node, Any] = {}           # of an operator with several batched results: a tuple
     has_axis: set[Node] = set()
     for node, is_batched in zip(graph.inputs, batched, strict=True):
         if is_batched:
@@ -45,7 +45,7 @@ def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = N
             continue
         has_axis.add(node)
         if node.op is PICK:
-            new[node] = builder.emit(PICK, args, node.params)
+            new[node] = args[0][node.params[0]]
             continue
         new[node] = _batched_node(builder, node, [wrap(builder, a) for a in args], flags, size)
     builder.origin = None
@@ -61,18 +61,22 @@ def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = N
 
 
 def _batched_node(builder: TraceBuilder, node: Node, args: list[Tracer],
-                  flags: tuple[bool, ...], size: int) -> Node:
+                  flags: tuple[bool, ...], size: int) -> Any:
+    """The batched node, or a tuple of them for an operator with several results."""
     if node.op.batch is not None:
         out = node.op.batch(tuple(args), flags, **node.settings)
     else:
         out = node.op(*_align(args, flags, node.type.ndim), **node.settings)
-    if isinstance(out, tuple):                # picked from one application
-        assert all(part.shape == (size, *type.shape)
-                   for part, type in zip(out, node.type, strict=True)), node.op.name
-        return out[0].node.args[0]  # type: ignore[no-any-return]
-    want = (size, *node.type.shape)
+    if isinstance(node.type, ArrayType):
+        return _checked(node, out, node.type, size)
+    return tuple(_checked(node, part, type, size)
+                 for part, type in zip(out, node.type, strict=True))
+
+
+def _checked(node: Node, out: Tracer, type: ArrayType, size: int) -> Node:
+    want = (size, *type.shape)
     assert out.shape == want, (node.op.name, out.shape, want)
-    return out.node  # type: ignore[no-any-return]
+    return out.node
 
 
 def _align(args: list[Tracer], flags: tuple[bool, ...], ndim: int) -> list[Any]:

@@ -86,8 +86,12 @@ def pull_back(builder: TraceBuilder, node: Node, args: Sequence[Tracer], out: An
                     rule = transposes[i]
                     assert rule is not None
                     cts[i] = rule(ct, *args, **node.settings)
-        case General():
-            cts = _through_linearization(builder, node, args, out, ct, wanted)
+        case General(transposes=own):
+            if any(want and i not in own for i, want in enumerate(wanted)):
+                cts = _through_linearization(builder, node, args, out, ct, wanted)
+            else:
+                cts = [own[i](ct, *args, **node.settings) if want else None
+                       for i, want in enumerate(wanted)]
         case Pullback(pull):
             cts = list(pull(tuple(args), out, ct, **node.settings))
         case _:
