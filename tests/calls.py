@@ -516,4 +516,19 @@ REDUCTION = [
     of("sort", lambda x: _after(x, lambda z: z.sort(axis=0)), a(2, 3)),
 ]
 
-TABLE = CREATION + LAYOUT + CONTRACTION + ELEMENTARY + INDEXING + REDUCTION
+SPECIAL = [
+    call(np.i0, a(4)), call(special.zeta, 2.5, positive(3)), call(special.zeta, 2, positive(2, 3)),
+    call(special.polygamma, 0, positive(3)), call(special.polygamma, 2, positive(2, 3)),
+    call(special.polygamma, np.array([[0], [1], [3]]), positive(2)),
+    call(special.lambertw, positive(3)), call(special.lambertw, positive(3), k=-1),
+    of(special.lambertw, lambda x: np.real(special.lambertw(x)), positive(3)),
+    call(special.sici, positive(3)), call(special.shichi, a(3)), call(special.fresnel, a(3)),
+    of(special.shichi, lambda x: special.shichi(x)[0], a(2, 3)),
+    call(special.expm1, a(3)), call(special.log1p, positive(3)), call(special.exp2, a(3)),
+    call(special.cbrt, positive(3)), call(np.frexp, a(4)), call(np.matvec, a(4, 2, 3), a(3)),
+    call(np.vecmat, a(2), a(4, 2, 3)), call(np.vecmat, cplx(2), cplx(2, 3)),
+    into(np.sin, (3,), a(3)), into(np.add, (2, 3), a(2, 3), a(3)),
+    call(np.add, a(3), a(3), dtype=np.float32), call(np.sqrt, whole(3), dtype=np.float64),
+]
+
+TABLE = CREATION + LAYOUT + CONTRACTION + ELEMENTARY + INDEXING + REDUCTION + SPECIAL

@@ -43,6 +43,7 @@ left_shift = piecewise_constant("left_shift", np.left_shift, 2, infix=Infix("<<"
                                 domain=BITS * 2)
 right_shift = piecewise_constant("right_shift", np.right_shift, 2, infix=Infix(">>", 3.5),
                                  domain=BITS * 2)
+bitwise_count = piecewise_constant("bitwise_count", np.bitwise_count, domain=BITS)
 gcd = piecewise_constant("gcd", np.gcd, 2, domain=BITS * 2)
 lcm = piecewise_constant("lcm", np.lcm, 2, domain=BITS * 2)
 
@@ -57,6 +58,8 @@ trunc = piecewise_constant("trunc", np.trunc)
 rint = piecewise_constant("rint", np.rint)
 floor_divide = piecewise_constant("floor_divide", np.floor_divide, 2, infix=Infix("//", 5),
                                   domain=((-2.0, 2.0), (0.6, 2.0)))
+exponent = piecewise_constant("exponent", lambda x: np.frexp(x)[1],
+                              python=lambda args, params, types: f"np.frexp({args[0]})[1]")
 spacing = piecewise_constant("spacing", np.spacing)
 
 

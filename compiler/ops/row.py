@@ -17,14 +17,24 @@ from ..arraytype import ArrayType, python_number
 from ..errors import ShapeError
 
 Rule = Callable[..., Any]
-Partial = Rule | float | None
+
+
+@dataclass(frozen=True)
+class DerivativeNotImplemented:
+    """A derivative exists but is not implemented; the reason is part of the error."""
+
+    reason: str
+
+
+Partial = Rule | float | DerivativeNotImplemented | None
 
 
 @dataclass(frozen=True)
 class Elementwise:
     """One partial derivative an operand, as a function ``(*operands, out)``.
 
-    A number is a constant partial; None says that the derivative is zero almost everywhere.
+    A number is a constant partial; None says that the derivative is zero almost everywhere, and
+    ``DerivativeNotImplemented`` that only this operand cannot be differentiated with respect to.
     """
 
     partials: tuple[Partial, ...]
@@ -81,13 +91,6 @@ class ZeroDerivative:
 @dataclass(frozen=True)
 class NoDerivative:
     """There is no derivative; the reason is part of the error."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
-class DerivativeNotImplemented:
-    """A derivative exists but is not implemented; the reason is part of the error."""
 
     reason: str
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from . import (
     arithmetic,
+    bessel,
     comparison,
     contraction,
     control,
@@ -11,6 +12,7 @@ from . import (
     lambertw,
     layout,
     reduction,
+    special,
     splines,
     transcendental,
 )
@@ -20,6 +22,8 @@ FAMILIES = (
     arithmetic,
     transcendental,
     comparison,
+    special,
+    bessel,
     reduction,
     layout,
     indexing,

@@ -30,9 +30,9 @@ def linear_operands(derivative: Linear, n_args: int) -> tuple[int, ...]:
     return tuple(range(n_args)) if derivative.operands is None else derivative.operands
 
 
-def refuse(node: Node) -> NotDifferentiableError:
-    """The error for a derivative through an operator that has none."""
-    derivative = node.op.derivative
+def refuse(node: Node, derivative: Any = None) -> NotDifferentiableError:
+    """The error for a derivative through an operator (or its operand) that has none."""
+    derivative = derivative or node.op.derivative
     assert isinstance(derivative, (NoDerivative, DerivativeNotImplemented))
     what = "has no derivative" if isinstance(derivative, NoDerivative) \
         else "has a derivative that is not implemented"
@@ -104,6 +104,8 @@ def tangent_of(builder: TraceBuilder, node: Node, args: Sequence[Tracer],
             for partial, t in zip(partials, tangents, strict=True):
                 if t is None or partial is None:
                     continue
+                if isinstance(partial, DerivativeNotImplemented):
+                    raise refuse(node, partial)
                 term = product(t, evaluate_partial(partial, args, out))
                 total = term if total is None else total + term
             return total

@@ -15,7 +15,15 @@ from ..arraytype import ArrayType
 from ..errors import NonlinearRuleError
 from ..graph import CONSTANT, INPUT, PICK, Node
 from ..ops import arithmetic, indexing, layout
-from ..ops.row import Elementwise, General, Linear, Multilinear, Pullback, ZeroDerivative
+from ..ops.row import (
+    DerivativeNotImplemented,
+    Elementwise,
+    General,
+    Linear,
+    Multilinear,
+    Pullback,
+    ZeroDerivative,
+)
 from ..trace.tracer import TraceBuilder, Tracer, wrap
 from .jvp import (
     evaluate_partial,
@@ -68,6 +76,8 @@ def pull_back(builder: TraceBuilder, node: Node, args: Sequence[Tracer], out: An
             pass
         case Elementwise(partials):
             for i, partial in enumerate(partials):
+                if wanted[i] and isinstance(partial, DerivativeNotImplemented):
+                    raise refuse(node, partial)
                 if wanted[i] and partial is not None:
                     # The result may be smaller than the broadcast shape only if ct is scalar.
                     ct = fit_tangent(ct, node.type)

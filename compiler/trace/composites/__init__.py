@@ -9,6 +9,7 @@ from . import (
     layout,
     padding,
     reduction,
+    special,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "layout",
     "padding",
     "reduction",
+    "special",
 ]

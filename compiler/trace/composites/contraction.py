@@ -43,6 +43,18 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return np.sum(np.conj(as_array(x1)) * as_array(x2), axis=axis)
 
 
+@stands_for(np.matvec)
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """Product of matrices and vectors."""
+    return matmul(as_array(x1), as_array(x2)[..., None])[..., 0]
+
+
+@stands_for(np.vecmat)
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """Product of conjugated vectors and matrices."""
+    return matmul(np.conj(as_array(x1))[..., None, :], as_array(x2))[..., 0, :]
+
+
 @stands_for(np.inner)
 def inner(a: Any, b: Any) -> Any:
     """Sum over the last axes."""

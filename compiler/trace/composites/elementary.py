@@ -90,6 +90,13 @@ def modf(x: Any, /) -> Any:
     return x - whole, whole
 
 
+@stands_for(np.frexp)
+def frexp(x: Any, /) -> Any:
+    """Mantissa and exponent of base two."""
+    exponent = comparison.exponent(x)
+    return np.ldexp(x, -exponent), exponent
+
+
 @stands_for(np.nan_to_num)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
                neginf: Any = None) -> Any:
