@@ -48,32 +48,41 @@ def format_excerpt(graph: Graph, position: int, around: int = 10) -> str:
 
 
 def _label(node: Node) -> str:
-    return f" {node.origin.name}" if node.origin and node.origin.name else ""
+    name = node.origin.name if node.origin else None
+    if not name:
+        return ""
+    return f" {name}" if _PLAIN.fullmatch(name) else f" {name!r}"
 
 
-def _type_text(type: Any) -> str:
+def type_text(type: Any) -> str:
+    """A type, or a tuple of types for several results."""
     if isinstance(type, ArrayType):
         return str(type)
     return f"({', '.join(map(str, type))})"
 
 
 def _line(node: Node, index: dict[Node, int]) -> str:
-    left = f"%{index.get(node, '?')}: {_type_text(node.type)}"
+    left = f"%{index.get(node, '?')}: {type_text(node.type)}"
     if node.op in (CONSTANT, CAPTURED):
-        return f"{left} = {node.op.name}({_value_text(node)})"
+        return f"{left} = {node.op.name}({value_text(node)})"
     operands = ", ".join(f"%{index.get(a, '?')}" for a in node.args)
-    settings = ", ".join(f"{k}={v!r}" for k, v in node.settings.items())
+    # Not ``settings``: the verifier shows nodes whose parameters do not fit, too.
+    pairs = zip(node.op.params, node.params, strict=False)
+    settings = ", ".join(f"{k}={v!r}" for k, v in pairs)
     return f"{left} = {node.op.name}({operands}{'; ' if settings else ''}{settings})"
 
 
-def _value_text(node: Node) -> str:
+def value_text(node: Node) -> str:
+    """The value of a constant, so that every number reads back as itself."""
     array = np.asarray(node.value)
     numbers = [str(v) if isinstance(v, np.generic) else repr(v) for v in array.ravel().tolist()]
     return numbers[0] if array.ndim == 0 else f"[{', '.join(numbers)}]"
 
 
 _NODE = re.compile(r"%(\d+): (.+?) = (\w+)\((.*)\)$", re.DOTALL)
-_INPUT = re.compile(r"%(\d+)(?: (\S+))?: (\S+)$")
+_PLAIN = re.compile(r"[^\s:,%'\"()]+")
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_INPUT = re.compile(rf"%(\d+)(?: ({_PLAIN.pattern}|{_QUOTED}))?: (\S+?)(?:, |$)")
 
 
 def parse(text: str, table: dict[str, Op] | None = None) -> Graph:
@@ -89,11 +98,15 @@ def parse(text: str, table: dict[str, Op] | None = None) -> Graph:
         raise ParseError(f"{lines[0]!r} is not the first line of a graph.")
     nodes: dict[int, Node] = {}
     inputs, guards, outputs = [], [], []
-    for part in re.split(r", (?=%)", header[2]) if header[2] else []:
-        found = _INPUT.match(part)
+    end = 0
+    while end < len(header[2]):
+        found = _INPUT.match(header[2], end)
         if found is None:
-            raise ParseError(f"{part!r} is not an input.")
-        origin = Origin("", 0, found[2]) if found[2] else None
+            raise ParseError(f"{header[2][end:]!r} does not begin with an input.")
+        end = found.end()
+        name = found[2] if found[2] is None or _PLAIN.fullmatch(found[2]) \
+            else ast.literal_eval(found[2])
+        origin = Origin("", 0, name) if name else None
         node = nodes[int(found[1])] = Node(INPUT, (), (), parse_type(found[3]), origin)
         inputs.append(node)
     for line in lines[1:-1]:
@@ -113,9 +126,9 @@ def _parse_node(line: str, nodes: dict[int, Node], table: dict[str, Op]) -> tupl
     found = _NODE.match(line)
     if found is None:
         raise ParseError(f"{line!r} is not a node.")
-    number, type_text, name, inside = found.groups()
-    type = tuple(map(parse_type, type_text[1:-1].split(", "))) if type_text.startswith("(") \
-        else parse_type(type_text)
+    number, kind, name, inside = found.groups()
+    type = tuple(map(parse_type, kind[1:-1].split(", "))) if kind.startswith("(") \
+        else parse_type(kind)
     if name in (CONSTANT.name, CAPTURED.name):
         leaf = CONSTANT if name == CONSTANT.name else CAPTURED
         return int(number), Node(leaf, (), (), type, None, _parse_value(inside, type))
@@ -163,7 +176,7 @@ def format_wengert(graph: Graph) -> str:
         if node in names:
             continue
         if node.op in (CONSTANT, CAPTURED):
-            names[node] = _value_text(node) if np.size(node.value) <= 4 else f"<{node.type}>"
+            names[node] = value_text(node) if np.size(node.value) <= 4 else f"<{node.type}>"
             continue
         count += 1
         names[node] = f"v{count}".translate(_SUBSCRIPTS)
