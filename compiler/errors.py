@@ -146,6 +146,14 @@ class BranchError(WengertError, ValueError):
     """A saved module was called with values that take another branch than the traced one."""
 
 
+class UnavailableFunctionError(WengertError, RuntimeError):
+    """An unpickled compiled function would have to compile, but its function did not travel."""
+
+
+class SaveError(WengertError, ValueError):
+    """A generated module that cannot run without this process."""
+
+
 class CustomRuleError(WengertError, ValueError):
     """A user-defined operation or derivative rule is malformed."""
 

@@ -165,11 +165,16 @@ def _parse_value(text: str, type: Any) -> Any:
 
 def format_wengert(graph: Graph) -> str:
     """The lecture's notation: inputs v₋₁, v₀ and then v₁, v₂, … one application a line."""
+    return "\n".join(f"{name} = {text}" for _, name, text in wengert_lines(graph))
+
+
+def wengert_lines(graph: Graph) -> list[tuple[Node, str, str]]:
+    """Each node but constants, with its name and expression in that notation."""
     names: dict[Node, str] = {}
     first = 1 - len(graph.inputs)
     for i, node in enumerate(graph.inputs):
         names[node] = f"v{first + i}".translate(_SUBSCRIPTS)
-    lines = [f"{names[n]} = {n.origin.name if n.origin and n.origin.name else 'input'}"
+    lines = [(n, names[n], n.origin.name if n.origin and n.origin.name else "input")
              for n in graph.inputs]
     count = 0
     for node in graph.nodes:
@@ -180,8 +185,8 @@ def format_wengert(graph: Graph) -> str:
             continue
         count += 1
         names[node] = f"v{count}".translate(_SUBSCRIPTS)
-        lines.append(f"{names[node]} = {_application(node, names)}")
-    return "\n".join(lines)
+        lines.append((node, names[node], _application(node, names)))
+    return lines
 
 
 _SIGNS = {"mul": "·", "scale": "·", "sub": "−", "log": "ln"}

@@ -20,6 +20,7 @@ from ..compiler.trace.tree import flatten, places, unflatten
 from ..compiler.transforms import derive
 from ..compiler.transforms.jvp import jvp
 from ..compiler.transforms.vjp import vjp
+from .pickling import pack_spec, unpack_spec
 
 Argnums = int | str | tuple[int | str, ...]
 
@@ -192,6 +193,14 @@ class Packing:
     n_outputs: int
     n_inputs: int
     has_aux: bool
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"out_spec": pack_spec(self.out_spec),
+                                "in_spec": pack_spec(self.in_spec)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"out_spec": unpack_spec(state["out_spec"]),
+                                      "in_spec": unpack_spec(state["in_spec"])})
 
     def __call__(self, flat: Sequence[Any]) -> Any:
         """Pack the results."""

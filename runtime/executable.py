@@ -1,5 +1,6 @@
 """Compiled functions: dispatch to specializations, tracing and compiling new ones when needed."""
 
+import copy
 import functools
 import threading
 import warnings
@@ -38,9 +39,10 @@ from ..compiler.trace.tree import flatten, unflatten
 from ..compiler.transforms.vjp import vary
 from .compile import Packing, Request, Selection, build, select
 from .entry import MISSING, describe_call, make_entry, rebind
-from .operand import check_call, check_operand, in_call_order, with_operand
 from .load_python import load
+from .operand import check_call, check_operand, in_call_order, with_operand
 from .options import Options
+from .pickling import Slot, pack_graph, pack_spec, reduce_compiled, unpack_graph, unpack_spec
 from .save import write_module
 
 _TRACING = threading.RLock()     # one trace at a time: interception is global to the process
@@ -83,10 +85,10 @@ class Program:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"source": self.source, "packing": self.packing, "written": self.written,
-                "graph": str(self.graph), "single": self.single}
+                "graph": pack_graph(self.graph), "single": self.single}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state | {"graph": unpack_graph(state["graph"])})
         self.raw = load(self.source)
 
 
@@ -107,6 +109,12 @@ class Signature:
     programs: list[Program] = field(default_factory=list)
     warned: bool = False
     static: Captures | None = None       # what the static arguments held when it was traced
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"spec": pack_spec(self.spec), "static": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"spec": unpack_spec(state["spec"])})
 
 
 class Compiled:
@@ -354,26 +362,26 @@ class Compiled:
     def __reduce__(self) -> Any:
         return (_new, (), self.__getstate__())
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"function": self.function, "request": self.request, "options": self.options,
-                "name": self.name}
+    def __reduce__(self) -> Any:
+        return reduce_compiled(self, Compiled)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["function"], state["request"], state["options"])  # type: ignore[misc]
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Compiled":
+        return Compiled(copy.deepcopy(self.function, memo), self.request, self.options)
 
 
 def _bound(compiled: Compiled, instance: Any) -> Compiled:
     """The compiled method of an instance; kept on the instance so that it is compiled once."""
     key = f"_wengert_{id(compiled)}"
-    found = getattr(instance, "__dict__", {}).get(key)
-    if found is None:
+    slot = getattr(instance, "__dict__", {}).get(key)
+    if slot is None or slot.value is None or slot.value.function.__self__ is not instance:
         found = Compiled(MethodType(compiled.function, instance), compiled.request,
                          compiled.options)
+        slot = Slot(found)
         if isinstance(instance, type):
-            setattr(instance, key, found)
+            setattr(instance, key, slot)
         elif hasattr(instance, "__dict__"):
-            instance.__dict__[key] = found
-    return found  # type: ignore[no-any-return]
+            instance.__dict__[key] = slot
+    return slot.value  # type: ignore[no-any-return]
 
 
 def _new() -> Compiled:

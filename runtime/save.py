@@ -5,10 +5,17 @@ from pathlib import Path
 import numpy as np
 
 from ..codegen.source import Source
+from ..compiler.errors import SaveError
 
 
 def write_module(source: Source, path: Path) -> Path:
     """Write the module, and its large arrays beside it as ``.npz``; gives the module's path."""
+    called = [name for name, value in source.captured.items() if callable(value)]
+    if called:
+        raise SaveError(
+            f"{source.name} calls {', '.join(called)}, declared as opaque: a module cannot hold "
+            "what has no source.", "Declare the function without opaque=True, or pickle the "
+            "compiled function.")
     path = path.with_suffix(".py") if path.suffix != ".py" else path
     text = source.text
     arrays = {**source.data}
