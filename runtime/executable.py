@@ -38,8 +38,8 @@ from ..compiler.trace.tree import flatten, unflatten
 from ..compiler.transforms.vjp import vary
 from .compile import Packing, Request, Selection, build, select
 from .entry import MISSING, describe_call, make_entry, rebind
-from .operand import check_call, check_operand, in_call_order, with_operand
 from .load_python import load
+from .operand import check_call, check_operand, in_call_order, with_operand
 from .options import Options
 from .save import write_module
 

@@ -1,4 +1,4 @@
-"""The transforms on graphs, and what must hold at points where a part of a function is not smooth."""
+"""The transforms on graphs, and what must hold where a part of a function is not smooth."""
 
 import numpy as np
 import pytest

@@ -59,7 +59,7 @@ def jacobian(graph: Graph, wrt: Sequence[int], outputs: Sequence[int], mode: Mod
 
 
 def _basis(builder: TraceBuilder, type: ArrayType, unit: complex = 1) -> Node:
-    """All unit vectors, times a unit; their zeros are structural, as those of what is not selected."""
+    """All unit vectors, times a unit; their zeros are structural."""
     eye = np.eye(type.size, dtype=bool).reshape(type.size, *type.shape)
     one, zero = type.dtype.type(unit), type.dtype.type(0)
     return builder.emit(comparison.where, tuple([builder.constant(v) for v in (eye, one, zero)]))
