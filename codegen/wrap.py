@@ -4,14 +4,14 @@ WIDTH = 96
 
 
 def wrap(statement: str, width: int = WIDTH) -> list[str]:
-    """The statement in lines of at most ``width`` characters, as far as it can be broken.
+    r"""The statement in lines of at most ``width`` characters, as far as it can be broken.
 
     Breaks are only possible inside brackets; a long expression without any gets parentheses.
 
-    >>> print(*wrap("total = first_term * 2 + second_term * 3 + third_term", 30), sep="\\n")
+    >>> print(*wrap("total = first_term * 2 + second_term * 3 + third_term", 30), sep="\n")
     total = (first_term * 2
-            + second_term * 3
-            + third_term)
+             + second_term * 3
+             + third_term)
     """
     if len(statement) <= width or statement.lstrip().startswith(("#", "if ", "else", "def ")):
         return [statement]

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import pytest
 import wengert
 from wengert.compiler import errors
+from wengert.compiler.passes import pipeline
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"),
@@ -105,6 +106,12 @@ def test_every_error_is_shown():
         if kind is not errors.WengertError and re.search(rf"\b{name}\b", code):
             assert f"## {name}\n" in document
             assert f"{name}: " in shown, f"docs/errors.md has no example of {name}"
+
+
+def test_every_pass_is_explained():
+    document = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+    for one in {*pipeline.PREPARE, *pipeline.PIPELINE, *pipeline.SCALAR}:
+        assert f"| `{one.__name__}` |" in document
 
 
 def test_ci_runs_the_test_command_of_the_readme():

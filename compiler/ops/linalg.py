@@ -177,7 +177,7 @@ def _blocks(a: Any, b: Any, c: Any, d: Any) -> Any:
 
 def _frechet(a: Any, e: Any) -> Any:
     if a.ndim == 2:
-        out = linalg.expm_frechet(a, e, compute_expm=False)
+        out: Any = linalg.expm_frechet(a, e, compute_expm=False)
     else:
         n = a.shape[-1]
         out = linalg.expm(_blocks(a, e, np.zeros_like(a), a))[..., :n, n:]

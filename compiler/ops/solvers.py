@@ -140,7 +140,7 @@ def solve_triangle(a: Any, b: Any, *, trans: int = 0, lower: bool = False,
 
 def _triangular_jvp(args: Any, tangents: Any, out: Any, trans: int, lower: bool,
                     unit_diagonal: bool) -> Any:
-    (a, b), (ta, tb) = args, tangents
+    (a, _), (ta, tb) = args, tangents
     ta_x = None
     if ta is not None:
         part = triangle(ta, lower, unit_diagonal)
@@ -165,7 +165,7 @@ def _triangular_batch(args: Any, batched: Any, **params: Any) -> Any:
     return solve_triangle(a, b, **params)
 
 
-def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bool) -> Any:
+def _solve_triangular(a: Any, b: Any, trans: Any, lower: bool, unit_diagonal: bool) -> Any:
     return linalg.solve_triangular(a, b, trans, lower, unit_diagonal)
 
 
@@ -191,7 +191,7 @@ def _lu_solve_type(lu: ArrayType, piv: ArrayType, b: ArrayType, trans: int) -> A
 
 def _lu_solve_jvp(args: Any, tangents: Any, out: Any, trans: int) -> Any:
     # P A = L U, with L and U packed in one matrix and P given by row exchanges.
-    (lu, piv, b), (t_lu, _, tb) = args, tangents
+    (lu, piv, _), (t_lu, _, tb) = args, tangents
     if t_lu is None:
         return lu_solve(lu, piv, tb, trans=trans)
     unit = np.eye(lu.shape[0], dtype=lu.dtype)
@@ -263,7 +263,7 @@ def transposed_bands(ab: Any, lower: int, upper: int) -> Any:
 
 
 def _banded_jvp(args: Any, tangents: Any, out: Any, lower: int, upper: int) -> Any:
-    (ab, b), (t_ab, tb) = args, tangents
+    (ab, _), (t_ab, tb) = args, tangents
     change = None if t_ab is None else banded_product(t_ab, out, lower, upper)
     return solve_banded(ab, _minus(tb, change), lower=lower, upper=upper)
 
@@ -364,7 +364,7 @@ def _sylvester_type(a: ArrayType, b: ArrayType, q: ArrayType) -> ArrayType:
 
 
 def _sylvester_jvp(args: Any, tangents: Any, out: Any) -> Any:
-    (a, b, q), (ta, tb, tq) = args, tangents
+    (a, b, _), (ta, tb, tq) = args, tangents
     right = _minus(tq, None if ta is None else ta @ out)
     return solve_sylvester(a, b, _minus(right, None if tb is None else out @ tb))
 

@@ -99,8 +99,10 @@ def scalarize(graph: Graph) -> Graph:
 
 
 def _lift(builder: TraceBuilder, value: Any) -> Node:
-    return builder.lift(value.item() if isinstance(value, np.ndarray) and not value.ndim
-                        and value.dtype == object else value)
+    if isinstance(value, np.ndarray) and not value.ndim and value.dtype == object:
+        value = value.item()
+    node: Node = builder.lift(value)
+    return node
 
 
 def _object_array(shape: tuple[int, ...], items: Sequence[Any]) -> Any:

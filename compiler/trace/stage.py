@@ -168,7 +168,8 @@ def _output_node(builder: TraceBuilder, leaf: Any, function: Any) -> Node:
             "is not a number or an array of numbers.", "Return numbers and arrays only.",
             definition(function))
     try:
-        return builder.lift(leaf)
+        node: Node = builder.lift(leaf)
+        return node
     except ObjectArrayError as error:
         raise NoOutputError(error.what, error.instead, definition(function)) from None
 

@@ -22,7 +22,6 @@ from .reduction import norm
 FUNCTIONS[linalg.inv] = lambda a, *_, **__: numpy_linalg.inv(a)
 FUNCTIONS[linalg.det] = lambda a, *_, **__: numpy_linalg.det(a)
 FUNCTIONS[linalg.svdvals] = lambda a, *_, **__: numpy_linalg.svdvals(a)
-FUNCTIONS[linalg.eigvals] = lambda a, b=None, *_, **__: eig(a, b, right=False)
 
 
 @stands_for(linalg.norm)
@@ -180,11 +179,17 @@ def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **options: Any) -> An
     return eigh(a, b, lower=lower, eigvals_only=True, **options)
 
 
+@stands_for(linalg.eigvals)
+def eigvals(a: Any, b: Any = None, *_: Any, **__: Any) -> Any:
+    """Eigenvalues, always complex."""
+    return eig(a, b, right=False)
+
+
 @stands_for(linalg.eig)
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, *_: Any, **__: Any) -> Any:
     """Eigenvalues (always complex) and right eigenvectors."""
     _refuse("eig", b=(b, None), left=(left, False))
-    w, v = decompositions.eig(as_array(a))
+    w, _ = decompositions.eig(as_array(a))
     if not right:
         return w
     return w, numpy_linalg.eig(a)[1]
