@@ -140,7 +140,8 @@ class _Walk:
 
     def value(self, value: Any, depth: int) -> None:
         """Watch what is inside a value."""
-        if is_traced(value) or isinstance(value, (_SIMPLE, np.ufunc)) or depth > _MAX_DEPTH or id(value) in self.seen:
+        if is_traced(value) or isinstance(value, (_SIMPLE, np.ufunc)) or \
+                depth > _MAX_DEPTH or id(value) in self.seen:
             return
         self.seen[id(value)] = value
         if isinstance(value, np.ndarray):

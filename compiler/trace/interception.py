@@ -52,8 +52,7 @@ def _called_by_user(frame: Any) -> bool:
     builder = CURRENT.builder
     if builder is None or builder.origin is not None:
         return False
-    caller = frame.f_globals.get("__name__", "")
-    return not caller.startswith(("numpy.", "scipy.", f"{_OWN}.compiler."))
+    return not _is_inner(frame.f_globals.get("__name__", ""))
 
 
 def _traced_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
