@@ -134,7 +134,7 @@ class ConcreteValueError(LossError, TypeError):
     """A decision needs the value of something of which only the type is known."""
 
 
-class RandomnessError(WengertError, RuntimeError):
+class RandomnessError(LossError, RuntimeError):
     """Random numbers are drawn inside a traced function."""
 
 

@@ -109,11 +109,15 @@ def constant_key(value: Any) -> tuple[Any, ...]:
 
 
 def signature(graph: Graph) -> tuple[Any, ...]:
-    """A hashable value that is equal for graphs of the same structure."""
+    """A hashable value that is equal for graphs of the same structure.
+
+    Captured arrays are compared by identity: their content may change.
+    """
     index = {node: i for i, node in enumerate(graph.nodes)}
     rows = tuple(
         (node.op.name, tuple(index[a] for a in node.args), node.params, node.type,
-         constant_key(node.value) if node.op in (CONSTANT, CAPTURED) else None,
+         constant_key(node.value) if node.op is CONSTANT
+         else id(node.value) if node.op is CAPTURED else None,
          node.origin.name if node.origin and node.op is INPUT else None)
         for node in graph.nodes)
     guards = tuple((index[g.node], constant_key(g.expected)) for g in graph.guards)

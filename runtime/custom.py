@@ -20,7 +20,7 @@ from ..compiler.errors import ConcreteValueError, CustomRuleError
 from ..compiler.graph import Graph
 from ..compiler.interpret import interpret
 from ..compiler.passes.pipeline import PREPARE, run
-from ..compiler.trace.interception import intercept
+from ..compiler.trace.captures import captured_by
 from ..compiler.trace.stage import definition, function_name, is_traceable, leaf_names, stage
 from ..compiler.trace.tracer import TraceBuilder, Tracer, deepest, enter
 from ..compiler.trace.tree import NAMESPACE, flatten, unflatten
@@ -85,7 +85,7 @@ class Custom:
             reference, out_types, out_spec = self._run_once(given, operands, spec)
             body = None
         else:
-            body, out_spec = self._trace_body(given, operands, spec, builder)
+            body, out_spec = self._trace_body(given, operands, spec)
             out_types, reference = tuple(n.type for n in body.outputs), None
         call = _Call(self, tuple(given), operands, spec, out_types, out_spec)
         application = Application(
@@ -94,14 +94,12 @@ class Custom:
         out = application.operator()(*traced)
         return unflatten(out_spec, out if isinstance(out, tuple) else [out])
 
-    def _trace_body(self, given: list[Any], operands: Sequence[int], spec: Any,
-                    builder: TraceBuilder) -> tuple[Graph, Any]:
+    def _trace_body(self, given: list[Any], operands: Sequence[int], spec: Any
+                    ) -> tuple[Graph, Any]:
         names = leaf_names(self.function, unflatten(spec, given), {})
         flat = functools.partial(_flat, self.function, given, tuple(operands), spec)
-        with intercept(self.function):
-            staged = stage(flat, *_call_of([given[i] for i in operands]),
-                           [names[i] for i in operands],
-                           by_reference=builder.by_reference.values())
+        staged = stage(flat, *_call_of([given[i] for i in operands]),
+                       [names[i] for i in operands], captures=captured_by(self.function))
         self._refuse_captured(staged.lifted)
         if staged.written:
             raise CustomRuleError(
@@ -191,9 +189,8 @@ class _Call:
         names = [*[f"x{i}" for i in self.operands], *[f"t{i}" for i in range(len(moving))]]
         traced = self._reverse if custom.reverse else self._forward
         try:
-            with intercept(function):
-                staged = stage(functools.partial(traced, function), leaves, spec, names,
-                               by_reference=self._builder().by_reference.values())
+            staged = stage(functools.partial(traced, function), leaves, spec, names,
+                           captures=captured_by(function))
         except ConcreteValueError as error:
             raise CustomRuleError(
                 f"A decision in the derivative rule of {function_name(custom.function)} depends "

@@ -18,6 +18,7 @@ from ..compiler.arraytype import ArrayType
 from ..compiler.errors import (
     ConstantResultWarning,
     EqualityBranchError,
+    LeakedTracerError,
     SpecializationWarning,
     TangentError,
 )
@@ -44,6 +45,7 @@ from .operand import check_call, check_operand, in_call_order, with_operand
 from .options import Options
 from .pickling import Slot, pack_graph, pack_spec, reduce_compiled, unpack_graph, unpack_spec
 from .save import write_module
+from .watch import change_test
 
 _TRACING = threading.RLock()     # one trace at a time: interception is global to the process
 
@@ -57,6 +59,7 @@ class Program:
         graph: what it was printed from.
         packing: how flat results become the caller's.
         written: positions of the inputs whose new values the function returns last.
+        staged: the trace it was made from, as long as that is known.
         raw: the generated function itself, from flat inputs to flat results.
     """
 
@@ -64,6 +67,7 @@ class Program:
     graph: Graph
     packing: Packing
     written: tuple[int, ...] = ()
+    staged: Staged | None = None
     raw: Callable[..., Any] = field(init=False)
     single: bool = field(init=False)
 
@@ -83,9 +87,15 @@ class Program:
             result = result[:n]
         return self.packing(result)
 
+    def is_of(self, staged: Staged) -> bool:
+        """Whether another trace would give this same program; captured arrays are read anew."""
+        mine = self.staged
+        return mine is not None and mine.out_spec == staged.out_spec and \
+            mine.written == staged.written and mine.graph == staged.graph
+
     def __getstate__(self) -> dict[str, Any]:
         return {"source": self.source, "packing": self.packing, "written": self.written,
-                "graph": pack_graph(self.graph), "single": self.single}
+                "graph": pack_graph(self.graph), "single": self.single, "staged": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state | {"graph": unpack_graph(state["graph"])})
@@ -108,10 +118,11 @@ class Signature:
     traced: list[int]
     programs: list[Program] = field(default_factory=list)
     warned: bool = False
-    static: Captures | None = None       # what the static arguments held when it was traced
+    changed: Callable[[], bool] | None = None    # whether what a static argument holds has
+    retired: list[Program] = field(default_factory=list)     # compiled before a change
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"spec": pack_spec(self.spec), "static": None}
+        return self.__dict__ | {"spec": pack_spec(self.spec), "changed": None, "retired": []}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state | {"spec": unpack_spec(state["spec"])})
@@ -132,7 +143,8 @@ class Compiled:
             f"{function_name(function)}_{request.kind}"
         self._signatures: dict[Any, Signature] = {}
         self._latest: Program | None = None
-        self._captures: Captures | None = None
+        self._changed: Callable[[], bool] | None = None     # whether a captured value has
+        self._retired: dict[Any, Signature] = {}            # those before that happened
         # Not the function's __dict__: it may be a Compiled, whose state is its own.
         functools.update_wrapper(self, function, updated=())
 
@@ -147,14 +159,15 @@ class Compiled:
         leaves, spec = flatten((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             return self._inline(args, kwargs)
-        if self._captures is not None and self._captures.changed():
+        if self._changed is not None and self._changed():
             self._forget()
         signature = self._signature(leaves, spec)
-        if signature.static is not None and signature.static.changed():
-            signature.programs, signature.static = [], None
+        if signature.changed is not None and signature.changed():
+            signature.retired, signature.programs = signature.programs, []
+            signature.changed = None
         inputs = [leaves[i] for i in signature.traced]
         if not signature.programs:
-            self._add_program(signature, leaves)
+            self._add_program(signature, leaves, 0)
             self._install_entry(signature, args, kwargs)
         result = signature.programs[0].raw(*inputs)
         if type(result) is _Finished:
@@ -177,10 +190,8 @@ class Compiled:
                              _kind_of)
         if call is None or program.written:
             return
-        captures = self._captures
         entry = make_entry(
-            call, program.raw, program.packing, len(program.graph.outputs),
-            captures.changed if captures is not None and captures.checks else None,
+            call, program.raw, program.packing, len(program.graph.outputs), self._changed,
             _Finished if program.graph.guards else None)
         if entry is not None:
             self.__class__ = type("Compiled", (Compiled,), {"__call__": entry})
@@ -188,8 +199,9 @@ class Compiled:
     def _forget(self) -> None:
         """A captured value has changed: what was compiled is no longer this function."""
         with _TRACING:
+            self._retired = self._signatures
             self._signatures = {}
-            self._captures = None
+            self._changed = None
             self.__class__ = Compiled
 
     def _signature(self, leaves: list[Any], spec: Any) -> Signature:
@@ -198,21 +210,26 @@ class Compiled:
         if found is None:
             traced = [i for i, leaf in enumerate(leaves) if is_traceable(leaf)]
             template = [leaf_type(leaf) if is_traceable(leaf) else leaf for leaf in leaves]
-            found = self._signatures.setdefault(key, Signature(template, spec, traced))
+            before = self._retired.pop(key, None)
+            retired = before.programs if before is not None else []
+            found = self._signatures.setdefault(
+                key, Signature(template, spec, traced, retired=retired))
         return found
 
-    def _add_program(self, signature: Signature, leaves: Sequence[Any]) -> Program:
+    def _add_program(self, signature: Signature, leaves: Sequence[Any], position: int) -> Program:
+        """The program at a position of the signature, compiled unless another thread has it."""
         with _TRACING:
+            if position < len(signature.programs):
+                return signature.programs[position]
             captures = captured_by(self.function)
-            static = captured_by(tuple(leaf for leaf in leaves
-                                       if not is_traceable(leaf) and not isinstance(leaf, str)))
-            program = self._compile(leaves, signature.spec, [*captures.arrays, *static.arrays])
+            static = captured_by(*[leaf for leaf in leaves if not is_traceable(leaf)])
+            changed, static_changed = change_test(captures.watch), change_test(static.watch)
+            program = self._compile(signature, leaves, captures.with_(static))
             captures.check_generators()
-            if static.checks:
-                signature.static = static
-            if self._captures is None:
-                self._captures = captures
-            position = len(signature.programs)
+            _refuse_leaks(self.function, changed)
+            signature.changed = static_changed
+            if self._changed is None:
+                self._changed = changed
             program.raw.__globals__["other_branch"] = functools.partial(
                 self._other_branch, signature, position)
             if position < self.options.max_specializations:
@@ -230,7 +247,7 @@ class Compiled:
                 leaves[i] = value
             if len(signature.programs) >= self.options.max_specializations:
                 self._warn_specializations(signature)
-            program = self._add_program(signature, leaves)
+            program = self._add_program(signature, leaves, position + 1)
         result = program.raw(*inputs)
         if type(result) is _Finished:
             return result
@@ -258,44 +275,55 @@ class Compiled:
         check_call(self.request, self.function, args, kwargs)
         return args[:-1], flatten(args[-1])[0]
 
-    def _derive(self, args: tuple[Any, ...], kwargs: dict[str, Any],
-                by_reference: Sequence[Any] = ()) -> tuple[Graph, Packing, Staged, list[Any]]:
-        """Graph of the request, its packing, and the leaves of the function's own arguments."""
-        own, operand = self._split(args, kwargs)
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any],
+               captures: Captures | None = None) -> tuple[Staged, Selection | None, list[Any]]:
+        """Trace the function; also what is selected, and the leaves of its own arguments."""
+        own, _ = self._split(args, kwargs)
         leaves, spec = flatten((own, kwargs))
         names = leaf_names(self.function, own, kwargs)
         selection: Selection | None = None
         if self.request.kind != "compile":
             selection = select(self.function, own, kwargs, leaves, self.request.argnums)
-        staged = stage(self.function, leaves, spec, names, by_reference=by_reference)
+        staged = stage(self.function, leaves, spec, names, captures=captures)
+        if selection is not None:
+            _refuse_equality(staged, selection, self.function)
+            _warn_constant(staged, selection, self.function)
+        return staged, selection, leaves
+
+    def _derive(self, args: tuple[Any, ...], kwargs: dict[str, Any], staged: Staged,
+                selection: Selection | None) -> tuple[Graph, Packing]:
+        """Graph of the request and the packing of its results."""
+        _, operand = self._split(args, kwargs)
         with no_trace():
             graph, packing = build(self.request, staged, selection, self.name)
             if self.request.has_operand:
                 check_operand(self.request, graph, args[-1], packing, self.function)
                 graph = with_operand(graph, operand)
-        if selection is not None:
-            _refuse_equality(staged, selection, self.function)
-            _warn_constant(staged, selection, self.function)
-        return graph, packing, staged, leaves
+        return graph, packing
 
-    def _compile(self, leaves: Sequence[Any], spec: Any, by_reference: Sequence[Any]) -> Program:
-        args, kwargs = unflatten(spec, leaves)
-        graph, packing, staged, _ = self._derive(args, kwargs, by_reference)
+    def _compile(self, signature: Signature, leaves: Sequence[Any], captures: Captures) -> Program:
+        args, kwargs = unflatten(signature.spec, leaves)
+        staged, selection, _ = self._trace(args, kwargs, captures)
         if staged.lifted:
             raise TangentError("A compiled function uses a traced value of an enclosing function "
                                "but none of its arguments is traced.",
                                "Pass the value as an argument.", definition(self.function))
+        for program in signature.retired:
+            if program.is_of(staged):
+                return program
+        graph, packing = self._derive(args, kwargs, staged, selection)
         if self.request.has_operand:
             graph = in_call_order(graph, flatten(args[-1])[0], flatten(kwargs)[0])
         source, graph = emit(graph, self.options.lane, is_by_element(staged.graph),
                              self.options.annotate)
         written = staged.written if self.request.kind == "compile" else ()
-        return Program(source, graph, packing, written)
+        return Program(source, graph, packing, written, staged)
 
     def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Called inside another trace: record this function's graph there."""
         with _TRACING:
-            graph, packing, staged, leaves = self._derive(args, kwargs)
+            staged, selection, leaves = self._trace(args, kwargs)
+            graph, packing = self._derive(args, kwargs, staged, selection)
         _, operand = self._split(args, kwargs)
         inputs = [leaf for leaf in leaves if is_traceable(leaf)]
         results = inline_call(graph, [*inputs, *staged.lifted, *operand])
@@ -314,7 +342,7 @@ class Compiled:
         leaves, spec = flatten((args, kwargs))
         signature = self._signature(leaves, spec)
         if not signature.programs:
-            self._add_program(signature, leaves)
+            self._add_program(signature, leaves, 0)
         self._latest = signature.programs[0]
         return signature.programs[0]
 
@@ -415,6 +443,14 @@ def _leaf_key(leaf: Any) -> Any:
     except TypeError:
         return id(leaf)
     return (type(leaf), leaf)
+
+
+def _refuse_leaks(function: Any, changed: Callable[[], bool] | None) -> None:
+    """The function has left no traced value behind, in an object or a list, say."""
+    if changed is not None and changed() and captured_by(function).traced:
+        raise LeakedTracerError(
+            "The function stores a value computed from its arguments outside of itself; compiled "
+            "code computes its results only.", "Return the value as well.", definition(function))
 
 
 def _refuse_equality(staged: Staged, selection: Selection, function: Any) -> None:

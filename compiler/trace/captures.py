@@ -1,46 +1,101 @@
 """What a function reads besides its arguments: closure cells, globals, defaults, attributes.
 
 A compiled program has these values built in, so each call first makes sure that they are what
-they were. Arrays are compared by content (they can be written to in place), containers element
-by element, objects by the attributes that the function's code names.
+they were. The walk finds every *place* from which the function's code, or that of the functions
+it calls, can take a value, and what is inside these values; ``watch.py`` watches them.
 """
 
+import builtins
 import sys
-from collections.abc import Callable, Iterator
+from array import array
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import RandomnessError
+from . import randomness
+from .builder import is_traced
+from .watch import Watch
 
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
-_LIBRARIES = frozenset(("numpy", "scipy", "sympy", "builtins", "wengert", *sys.stdlib_module_names))
 _MAX_DEPTH = 8
+# Libraries whose functions, and whose objects, are taken as constant.
+_FIXED = frozenset(("numpy", "scipy", "sympy", "builtins", "wengert"))
+# Modules of the standard library whose objects hold a user's values.
+_HOLDERS = frozenset(("types", "argparse", "collections", "dataclasses"))
+# Where library objects keep a user's function: compiled ones, np.vectorize, functools' wrappers.
+_INNER = ("function", "rule", "fwd", "bwd", "pyfunc", "func", "fget", "__func__", "__wrapped__")
+# Names in code that may read attributes which the code does not name.
+_BY_NAME = frozenset(("getattr", "hasattr", "vars", "__dict__", "asdict", "astuple", "fields",
+                      "replace", "copy", "deepcopy", "__getattribute__"))
 
 
-def _same_number(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and (a == b or (a != a and b != b)))
+class Place(NamedTuple):
+    """Where a value is found: a cell, item, attribute or default of its owner."""
 
+    owner: Any
+    kind: str
+    key: Any
+    value: Any
 
-def _same_array(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
-    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    def get(self) -> Any:
+        """What is there now."""
+        match self.kind:
+            case "cell":
+                return self.owner.cell_contents
+            case "item":
+                return self.owner[self.key]
+            case "attribute":
+                return getattr(self.owner, self.key)
+            case "defaults":
+                return self.owner.__defaults__[self.key]
+            case _:
+                return self.owner.__kwdefaults__[self.key]
+
+    def set(self, value: Any) -> None:
+        """Put another value there; places that cannot be written to keep theirs."""
+        match self.kind:
+            case "cell":
+                self.owner.cell_contents = value
+            case "item" if isinstance(self.owner, (dict, list, deque)):
+                self.owner[self.key] = value
+            case "attribute" if not isinstance(self.owner, type):
+                object.__setattr__(self.owner, self.key, value)
+            case "defaults" if self.owner.__defaults__:
+                values = list(self.owner.__defaults__)
+                values[self.key] = value
+                self.owner.__defaults__ = tuple(values)
+            case "kwdefaults" if self.owner.__kwdefaults__:
+                self.owner.__kwdefaults__[self.key] = value
 
 
 @dataclass
 class Captures:
-    """A record of captured values; ``changed`` tells whether any differs now."""
+    """What was found.
 
-    checks: list[Callable[[], bool]] = field(default_factory=list)
+    Attributes:
+        places: that hold anything but a plain number.
+        arrays: of numbers.
+        functions: whose code was looked at.
+        generators: random generators with their state.
+        traced: traced values, which a function has left behind or takes from an enclosing one.
+        watch: tests that everything is as it was.
+    """
+
+    places: list[Place] = field(default_factory=list)
     arrays: list[np.ndarray[Any, Any]] = field(default_factory=list)
-    functions: list[Any] = field(default_factory=list)
+    functions: list[FunctionType] = field(default_factory=list)
     generators: list[tuple[Any, Any]] = field(default_factory=list)
+    traced: list[Any] = field(default_factory=list)
+    watch: Watch = field(default_factory=Watch)
 
-    def changed(self) -> bool:
-        """Whether a captured value is no longer what it was."""
-        return not all(same() for same in self.checks)
+    def with_(self, other: "Captures") -> "Captures":
+        """What either has found, without the tests."""
+        return Captures([*self.places, *other.places], [*self.arrays, *other.arrays])
 
     def check_generators(self) -> None:
         """No captured random generator has been drawn from since.
@@ -49,156 +104,197 @@ class Captures:
             RandomnessError: else, since the numbers would be the same at every call.
         """
         for generator, state in self.generators:
-            if str(generator.bit_generator.state) != state:
-                raise RandomnessError(
-                    "The function draws random numbers; compiled code would use the same ones at "
-                    "every call.", "Draw them outside and pass them as an argument.")
+            if randomness.state_of(generator) != state:
+                raise randomness.error()
 
 
-def captured_by(function: Any) -> Captures:
-    """Record everything the function captures, through the helper functions it calls."""
-    out = Captures()
-    _Walk(out).value(function, 0)
-    return out
+def captured_by(*functions: Any) -> Captures:
+    """Record everything that functions capture, through the helper functions they call."""
+    walk = _Walk()
+    for function in functions:
+        walk.value(function, 0)
+    walk.attributes()
+    return walk.out
 
 
 class _Walk:
-    def __init__(self, out: Captures) -> None:
-        self.out = out
-        self.seen: set[int] = set()
-        self.kept: list[Any] = []           # keeps ids unique while walking
-        self.names: set[str] = set()
+    def __init__(self) -> None:
+        self.out = Captures()
+        self.seen: dict[int, Any] = {}          # by id; keeps what it has seen alive
+        self.names: set[str] = set()            # in the code of the functions met so far
+        self.holders: list[tuple[Any, int]] = []    # objects whose named attributes are read
+        self.read: set[tuple[int, str]] = set()
 
-    def read(self, get: Callable[[], Any], depth: int) -> None:
+    def place(self, owner: Any, kind: str, key: Any, value: Any, depth: int) -> None:
         """Watch a place that can be rebound, and what it holds now."""
-        value = get()
-        if isinstance(value, _SIMPLE):
-            self.out.checks.append(partial(_unchanged_number, get, value))
-        else:
-            self.out.checks.append(partial(_unchanged_identity, get, value))
+        self.out.watch.place(owner, kind, key, value)
+        self.inside(owner, kind, key, value, depth)
+
+    def inside(self, owner: Any, kind: str, key: Any, value: Any, depth: int) -> None:
+        """Watch what a place holds only."""
+        if is_traced(value):
+            self.out.traced.append(value)
+        elif not isinstance(value, _SIMPLE):
+            self.out.places.append(Place(owner, kind, key, value))
             self.value(value, depth + 1)
 
     def value(self, value: Any, depth: int) -> None:
         """Watch what is inside a value."""
-        if hasattr(type(value), "_record_"):     # a traced value of an enclosing function
+        if is_traced(value) or isinstance(value, (_SIMPLE, np.ufunc)) or \
+                depth > _MAX_DEPTH or id(value) in self.seen:
             return
-        if isinstance(value, (_SIMPLE, BuiltinFunctionType, np.ufunc)) or depth > _MAX_DEPTH \
-                or id(value) in self.seen:
-            return
-        self.seen.add(id(value))
-        self.kept.append(value)
+        self.seen[id(value)] = value
         if isinstance(value, np.ndarray):
-            self.array(value)
+            self.array(value, depth)
+        elif isinstance(value, BuiltinFunctionType):
+            if not isinstance(value.__self__, ModuleType):
+                self.value(value.__self__, depth)           # d.get of a dictionary d
         elif isinstance(value, MethodType):
             self.value(value.__func__, depth)
-            self.instance(value.__self__, depth)
+            self.value(value.__self__, depth)
         elif isinstance(value, FunctionType):
             self.function(value, depth)
+        elif isinstance(value, CellType):
+            self.place(value, "cell", None, value.cell_contents, depth)
         elif isinstance(value, partial):
-            self.value(value.func, depth)
-            for i in range(len(value.args)):
-                self.read(partial(_item, value.args, i), depth)
-            for key in value.keywords:
-                self.read(partial(_item, value.keywords, key), depth)
-        elif isinstance(value, (list, tuple)):
-            self.sequence(value, depth)
+            for part in (value.func, value.args, value.keywords):
+                self.value(part, depth)
+        elif isinstance(value, (list, tuple, deque)):
+            self.out.watch.sequence(value)
+            for i, item in enumerate(value):
+                self.inside(value, "item", i, item, depth)
         elif isinstance(value, dict):
-            self.mapping(value, depth)
+            self.out.watch.mapping(value)
+            for key, item in value.items():
+                self.inside(value, "item", key, item, depth)
         elif isinstance(value, (set, frozenset)):
-            self.out.checks.append(partial(_unchanged_set, value, frozenset(value)))
-        elif isinstance(value, np.random.Generator):
-            self.out.generators.append((value, str(value.bit_generator.state)))
-        elif isinstance(value, ModuleType):
-            self.module(value, depth)
-        elif isinstance(value, type):
-            self.class_(value, depth)
+            self.out.watch.set_(value)
+        elif isinstance(value, array):
+            self.out.watch.buffer(value)
         else:
-            self.instance(value, depth)
+            self.holder(value, depth)
 
-    def array(self, value: np.ndarray[Any, Any]) -> None:
-        if value.dtype.kind not in "biufc":
-            return
-        self.out.arrays.append(value)
-        if value.flags.writeable or value.base is not None:
-            self.out.checks.append(partial(_unchanged_array, value, value.copy()))
-
-    def sequence(self, value: Any, depth: int) -> None:
-        if isinstance(value, list):
-            self.out.checks.append(partial(_unchanged_length, value, len(value)))
-        for i in range(min(len(value), 10_000)):
-            self.read(partial(_item, value, i), depth)
-
-    def mapping(self, value: dict[Any, Any], depth: int) -> None:
-        self.out.checks.append(partial(_unchanged_keys, value, tuple(value)))
-        for key in list(value):
-            self.read(partial(_item, value, key), depth)
+    def array(self, value: np.ndarray[Any, Any], depth: int) -> None:
+        if value.dtype == object:
+            self.out.watch.objects(value)
+            for item in value.flat:
+                self.value(item, depth + 1)
+        elif value.dtype.kind in "biufc":
+            self.out.arrays.append(value)
+            if value.flags.writeable or value.base is not None:
+                self.out.watch.array(value)
+        elif not value.dtype.hasobject:
+            self.out.watch.array(value)
 
     def function(self, function: FunctionType, depth: int) -> None:
-        if _is_library(function.__module__):
+        module = function.__module__ or ""
+        if module.partition(".")[0] in _FIXED:
             return
         self.out.functions.append(function)
         for cell in function.__closure__ or ():
-            self.read(partial(_cell, cell), depth)
-        for i in range(len(function.__defaults__ or ())):
-            self.read(partial(_default, function, i), depth)
-        for key in function.__kwdefaults__ or {}:
-            self.read(partial(_kwdefault, function, key), depth)
+            try:
+                contents = cell.cell_contents
+            except ValueError:              # not bound yet: an inner function's own name, say
+                continue
+            self.place(cell, "cell", None, contents, depth)
+        for i, value in enumerate(function.__defaults__ or ()):
+            self.place(function, "defaults", i, value, depth)
+        for key, value in (function.__kwdefaults__ or {}).items():
+            self.place(function, "kwdefaults", key, value, depth)
+        if _is_library(module):
+            return
         names = set(_names(function.__code__))
         self.names |= names
-        for name in sorted(names):
-            if name in function.__globals__:
-                self.read(partial(_global, function.__globals__, name), depth)
+        space = function.__globals__
+        for name in sorted(names & space.keys()):
+            self.place(space, "item", name, space[name], depth)
+        self.out.watch.absent(space, names & vars(builtins).keys() - space.keys())
 
-    def instance(self, value: Any, depth: int) -> None:
-        """Attributes of an object that any function met so far may read."""
-        state = getattr(value, "__dict__", None)
-        if _is_library(type(value).__module__):
-            for name in ("function", "rule", "fwd", "bwd"):  # a compiled or custom one of ours
-                if callable(getattr(value, name, None)):
-                    self.read(partial(_attribute, value, name), depth)
+    def holder(self, value: Any, depth: int) -> None:
+        """An object, class or module, whose attributes are looked at when all code is known."""
+        state = randomness.state_of(value)
+        if state is not None:
+            self.out.generators.append((value, state))
             return
-        self.value(type(value), depth)
-        names = set(state or ()) | {n for c in type(value).__mro__
-                                    for n in getattr(c, "__slots__", ())}
-        for name in sorted(names):
-            if isinstance(name, str) and not name.startswith("_wengert_"):
-                self.read(partial(_attribute, value, name), depth)
+        kind = value if isinstance(value, type) else type(value)
+        module = value.__name__ if isinstance(value, ModuleType) else kind.__module__
+        for name in _INNER:
+            inner = vars(value).get(name) if isinstance(getattr(value, "__dict__", None), dict) \
+                else getattr(value, name, None)
+            if callable(inner):
+                self.value(inner, depth)
+        if module.partition(".")[0] in _FIXED:
+            return
+        if isinstance(value, (type, ModuleType)):
+            if _is_library(module):
+                return
+        elif _is_standard(module) and module.partition(".")[0] not in _HOLDERS:
+            return
+        else:
+            for base in kind.__mro__:
+                self.value(base, depth)
+        self.holders.append((value, depth))
 
-    def class_(self, value: type, depth: int) -> None:
-        if _is_library(value.__module__):
-            return
-        for name, member in list(vars(value).items()):
-            if isinstance(member, (staticmethod, classmethod)):
-                self.value(member.__func__, depth + 1)
-            elif isinstance(member, property):
-                self.value(member.fget, depth + 1)
-            elif isinstance(member, FunctionType):
-                self.value(member, depth + 1)
-            elif not name.startswith("__"):
-                self.read(partial(_attribute, value, name), depth)
+    def attributes(self) -> None:
+        """Watch the attributes that the code names, until no more code is found by it."""
+        done = -1
+        while done != len(self.read) + len(self.holders) + len(self.names):
+            done = len(self.read) + len(self.holders) + len(self.names)
+            for value, depth in list(self.holders):
+                for name, place in list(_attributes(value)):
+                    if (id(value), name) not in self.read and self.may_read(value, name):
+                        self.read.add((id(value), name))
+                        self.place(*place, depth)
 
-    def module(self, value: ModuleType, depth: int) -> None:
-        """Attributes of a user's module that the code names."""
-        if _is_library(value.__name__):
-            return
-        for name in sorted(self.names & set(vars(value))):
-            self.read(partial(_attribute, value, name), depth)
+    def may_read(self, value: Any, name: str) -> bool:
+        """Whether some code may read the attribute."""
+        if isinstance(value, ModuleType):
+            return name in self.names
+        if isinstance(value, type):
+            return name in self.names or name.startswith("__")
+        return name in self.names or bool(self.names & _BY_NAME) or any(
+            c is not object and _is_library(c.__module__) for c in type(value).__mro__)
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, tuple[Any, str, Any, Any]]]:
+    """Name and place of every attribute that an object itself holds."""
+    state = getattr(value, "__dict__", {})
+    if isinstance(value, (type, ModuleType)):
+        for name, member in list(state.items()):
+            if not name.startswith("__") or isinstance(member, FunctionType):
+                yield name, (state, "item", name, member)
+        return
+    for name, member in list(state.items()):
+        if isinstance(name, str) and not name.startswith("_wengert_"):
+            yield name, (state, "item", name, member)
+    for kind in type(value).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            hidden = slot.startswith("__") and not slot.endswith("__")
+            name = f"_{kind.__name__.lstrip('_')}{slot}" if hidden else slot
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                yield name, (value, "attribute", name, getattr(value, name))
+
+
+def _root(module: str | None) -> str:
+    return (module or "builtins").partition(".")[0]
+
+
+def _is_standard(module: str | None) -> bool:
+    root = _root(module)
+    return root in sys.stdlib_module_names and root != "__main__"
 
 
 def _is_library(module: str | None) -> bool:
-    if module is None:
-        return True
-    root = module.partition(".")[0]
-    if root == "__main__":
-        return False
-    return root in _LIBRARIES or _is_installed(root)
+    """Whether a module is none of the user's, so that its globals are taken as constant."""
+    root = _root(module)
+    return root in _FIXED or _is_standard(module) or _is_installed(root)
 
 
 _INSTALLED: dict[str, bool] = {}
 
 
 def _is_installed(root: str) -> bool:
-    """Whether a module comes from site-packages, whose globals are taken as constant."""
     known = _INSTALLED.get(root)
     if known is None:
         file = getattr(sys.modules.get(root), "__file__", None) or ""
@@ -207,65 +303,10 @@ def _is_installed(root: str) -> bool:
 
 
 def _names(code: CodeType) -> Iterator[str]:
+    """Names and strings in the code, which may be those of globals and attributes."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
-
-
-_MISSING = object()
-
-
-def _cell(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
-
-
-def _item(container: Any, key: Any) -> Any:
-    try:
-        return container[key]
-    except (KeyError, IndexError):
-        return _MISSING
-
-
-def _global(names: dict[str, Any], name: str) -> Any:
-    return names.get(name, _MISSING)
-
-
-def _default(function: FunctionType, i: int) -> Any:
-    defaults = function.__defaults__ or ()
-    return defaults[i] if i < len(defaults) else _MISSING
-
-
-def _kwdefault(function: FunctionType, key: str) -> Any:
-    return (function.__kwdefaults__ or {}).get(key, _MISSING)
-
-
-def _attribute(value: Any, name: str) -> Any:
-    return getattr(value, name, _MISSING)
-
-
-def _unchanged_number(get: Callable[[], Any], value: Any) -> bool:
-    return _same_number(get(), value)
-
-
-def _unchanged_identity(get: Callable[[], Any], value: Any) -> bool:
-    return get() is value
-
-
-def _unchanged_array(array: np.ndarray[Any, Any], content: np.ndarray[Any, Any]) -> bool:
-    return _same_array(array, content)
-
-
-def _unchanged_length(value: Any, length: int) -> bool:
-    return len(value) == length
-
-
-def _unchanged_keys(value: dict[Any, Any], keys: tuple[Any, ...]) -> bool:
-    return tuple(value) == keys
-
-
-def _unchanged_set(value: Any, content: frozenset[Any]) -> bool:
-    return bool(value == content)
+        elif isinstance(constant, str) and constant.isidentifier():
+            yield constant

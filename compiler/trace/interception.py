@@ -12,12 +12,12 @@ SciPy that take long to load are reached as soon as somebody else loads them, ev
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ import numpy as np
 from ..graph import CURRENT
 from . import python_math
 from .builder import TraceBuilder, contains_tracer
+from .captures import Place
+from .randomness import drawing_functions
 from .registry import CREATION, FUNCTIONS, LATE
 from .tracer import enter
 
@@ -33,6 +35,8 @@ _PUBLIC = frozenset(("numpy", "numpy.linalg", "numpy.fft", "numpy.random", "scip
                      "scipy.linalg", "scipy.fft", "scipy.integrate", "scipy.signal",
                      "scipy.interpolate", "scipy.optimize", "math"))
 _OWN = __name__.partition(".compiler.")[0]
+
+_CACHED = type(lru_cache(maxsize=1)(len))
 
 _LOCK = threading.RLock()
 _depth = 0
@@ -48,8 +52,7 @@ def _called_by_user(frame: Any) -> bool:
     builder = CURRENT.builder
     if builder is None or builder.origin is not None:
         return False
-    caller = frame.f_globals.get("__name__", "")
-    return not caller.startswith(("numpy.", "scipy.", f"{_OWN}.compiler."))
+    return not _is_inner(frame.f_globals.get("__name__", ""))
 
 
 def _traced_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -82,6 +85,7 @@ def _prepare() -> None:
             pairs.append((original, ours, original in CREATION))
     pairs += [(original, ours, False) for original, ours in python_math.FUNCTIONS.items()]
     _waiting.update(LATE)
+    pairs += [(original, ours, True) for original, ours in drawing_functions()]
     for original, ours, creates in pairs:
         _replace(original, ours, creates)
 
@@ -153,6 +157,8 @@ def _scan(name: str, names: dict[str, Any]) -> list[tuple[str, Any]]:
         return known[2]
     found = []
     for key, value in list(names.items()):
+        if isinstance(value, _CACHED):       # a traced value is no key: call without the cache
+            _replace(value, value.__wrapped__)
         entry = _replacements.get(id(value))
         if entry is not None and entry[0] is value:
             found.append((key, entry[1]))
@@ -177,6 +183,16 @@ def _swap(names: dict[str, Any], found: list[tuple[str, Any]]) -> None:
             names[key] = stand_in
 
 
+def _exchange(place: Place) -> None:
+    """A function bound in a closure, a default, an attribute, a table or a user's namespace."""
+    if isinstance(place.value, _CACHED):
+        _replace(place.value, place.value.__wrapped__)
+    stand_in = stand_in_for(place.value)
+    if stand_in is not place.value and place.get() is place.value:
+        _undo.append(partial(place.set, place.value))
+        place.set(stand_in)
+
+
 def _swap_methods(methods: Sequence[tuple[type, str, Any, Any]]) -> None:
     for cls, name, original, stand_in in methods:
         if vars(cls)[name] is original:
@@ -185,8 +201,8 @@ def _swap_methods(methods: Sequence[tuple[type, str, Any, Any]]) -> None:
 
 
 @contextmanager
-def intercept(function: Any = None) -> Iterator[None]:
-    """Exchange the functions while the context lasts (nesting allowed)."""
+def intercept(places: Iterable[Place] = ()) -> Iterator[None]:
+    """Exchange the functions while the context lasts (nesting allowed), also in some places."""
     global _depth
     with _LOCK:
         try:
@@ -205,27 +221,11 @@ def intercept(function: Any = None) -> Iterator[None]:
                     names = getattr(module, "__dict__", None)
                     if isinstance(names, dict) and not _is_inner(name):
                         _swap(names, _scan(name, names))
-            for names in _own_namespaces(function):
-                _swap(names, [(k, _replacements[id(v)][1]) for k, v in list(names.items())
-                              if id(v) in _replacements and _replacements[id(v)][0] is v])
+            for place in places:
+                _exchange(place)
             yield
         finally:
             _depth -= 1
             if _depth == 0:
                 while _undo:
                     _undo.pop()()
-
-
-def _own_namespaces(function: Any) -> list[dict[str, Any]]:
-    """Globals of a function that belongs to no module (made by ``exec``, say)."""
-    while hasattr(function, "func"):
-        function = function.func
-    function = getattr(function, "__func__", function)
-    if isinstance(function, FunctionType):
-        names = function.__globals__
-        module = sys.modules.get(names.get("__name__", ""))
-        if module is None or module.__dict__ is not names:
-            return [names]
-    return []
-
-

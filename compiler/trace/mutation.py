@@ -68,11 +68,8 @@ def layout_view(base: "Tracer", op: Any, back: Any, **params: Any) -> "Tracer":
 
 def reshaped(x: "Tracer", shape: tuple[int, ...]) -> "Tracer":
     """``x`` in another shape: a view where NumPy makes one, else a copy."""
-    def undo(type: Any) -> Any:
-        return layout.reshape, (type.shape,)
-
     if [n for n in shape if n != 1] == [n for n in x.shape if n != 1]:
-        return layout_view(x, layout.reshape, undo, shape=shape)
+        return layout_view(x, layout.reshape, _undo_reshape, shape=shape)
     probe = memory_probe(x)
     if probe is None:
         view = View(lambda b, n: b.emit(layout.reshape, (n,), (shape,)), None,
@@ -82,7 +79,16 @@ def reshaped(x: "Tracer", shape: tuple[int, ...]) -> "Tracer":
         np.reshape(probe, shape, copy=False)
     except ValueError:
         return type(x)(x.builder, x.builder.emit(layout.reshape, (x.node,), (shape,)), boxed=True)
-    return layout_view(x, layout.reshape, undo, shape=shape)
+    return layout_view(x, layout.reshape, _undo_reshape, shape=shape)
+
+
+def row_of(x: "Tracer") -> "Tracer":
+    """The elements in one row, in any case as a view: what ``x.flat`` iterates over."""
+    return layout_view(x, layout.reshape, _undo_reshape, shape=(x.size,))
+
+
+def _undo_reshape(type: Any) -> Any:
+    return layout.reshape, (type.shape,)
 
 
 def memory_probe(x: "Tracer") -> Any:

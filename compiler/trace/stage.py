@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,7 @@ from ..errors import LOSSES, NoOutputError, ObjectArrayError, Origin
 from ..graph import CURRENT, Graph, Node, inline
 from . import composites  # noqa: F401  (registers NumPy's functions)
 from .builder import TraceBuilder, stack_objects
+from .captures import Captures, captured_by
 from .interception import intercept, stand_in_for
 from .tracer import Tracer
 from .tree import flatten, paths, unflatten
@@ -92,7 +93,7 @@ def function_name(function: Any) -> str:
 
 
 def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names: Sequence[str],
-          values: bool = True, by_reference: Iterable[Any] = ()) -> Staged:
+          values: bool = True, captures: Captures | None = None) -> Staged:
     """Trace a function.
 
     Args:
@@ -101,10 +102,12 @@ def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names:
         spec: structure of ``(args, kwargs)``.
         names: one a leaf.
         values: whether the leaves' values may decide branches.
-        by_reference: arrays the function captures, which keep their identity.
+        captures: of the function and of static arguments; looked for here if not given.
     """
     builder = TraceBuilder(function_name(function), locates=True)
-    builder.by_reference = {id(a): a for a in by_reference}
+    if captures is None:
+        captures = captured_by(function, *[leaf for leaf in leaves if not is_traceable(leaf)])
+    builder.by_reference = {id(a): a for a in captures.arrays}
     inputs: list[Tracer] = []
     given: list[Any] = []
     for leaf, name in zip(leaves, names, strict=True):
@@ -126,7 +129,7 @@ def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names:
     CURRENT.builder = builder
     n_losses = len(LOSSES.errors)
     try:
-        with intercept(function):
+        with intercept(captures.places):
             result = stand_in_for(function)(*args, **kwargs)
         if len(LOSSES.errors) > n_losses:         # caught by the function's own except
             raise LOSSES.errors[n_losses]

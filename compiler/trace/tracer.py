@@ -274,8 +274,15 @@ class Tracer:
 
     @property
     def flat(self) -> Any:
-        """The flattened array (a copy)."""
-        return FUNCTIONS[np.reshape](self, -1)
+        """The elements in one row, whatever the layout; assignments reach this array."""
+        return FlatIterator(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        row = FlatIterator(self).row
+        value = FUNCTIONS[np.ravel](FUNCTIONS[np.asarray](value)) if contains_tracer(value) \
+            else np.ravel(value)
+        row[...] = value[np.arange(self.size) % len(value)]
 
     # -- indexing and iteration -----------------------------------------------------------
 
@@ -378,6 +385,43 @@ class Tracer:
 
     def __ceil__(self) -> int:
         return int(comparison.ceil(self))
+
+
+class FlatIterator:
+    """``x.flat``: iterates over, reads and writes the elements as one row."""
+
+    def __init__(self, base: Tracer) -> None:
+        self.base = base
+        self.index = 0
+        self.row = mutation.row_of(base)
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """Index of the next element."""
+        return tuple(int(i) for i in np.unravel_index(
+            min(self.index, len(self.row) - 1), self.base.shape))
+
+    def __iter__(self) -> "FlatIterator":
+        return self
+
+    def __next__(self) -> Any:
+        if self.index >= len(self.row):
+            raise StopIteration
+        self.index += 1
+        return self.row[self.index - 1]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def __getitem__(self, index: Any) -> Any:
+        return METHODS["copy"](self.row[index])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.row[index] = value
+
+    def copy(self) -> Any:
+        """The elements as an array."""
+        return METHODS["copy"](self.row)
 
 
 ELEMENT_LIMIT = 4096      # elements that are traced one by one rather than refused

@@ -59,10 +59,26 @@ def _constant(value: Any) -> Any:
     return Tracer(builder, builder.lift(value), boxed=True)
 
 
+def _is_numeric(dtype: Any) -> bool:
+    """Whether arrays of this dtype can be traced; object arrays hold their elements as they are."""
+    return np.dtype(dtype).kind in "biufc"
+
+
+def _object_array(value: Any) -> Any:
+    """A sequence with traced values in it as an array of objects."""
+    stacked = _nested(value)
+    out = np.empty(np.shape(stacked), dtype=object)
+    for index in np.ndindex(out.shape):
+        out[index] = stacked[index]
+    return out
+
+
 def _full(value: Any, shape: Any, dtype: Any) -> Any:
     """``broadcast_to`` of a number: stays code, however large."""
     builder = current_builder()
     shape = shape_of(shape)
+    if not _is_numeric(dtype):
+        return np.full(shape, value, dtype)
     node = builder.constant(np.dtype(dtype).type(value))
     if shape:
         node = builder.emit(layout.broadcast_to, (node,), (shape,))
@@ -77,8 +93,9 @@ def zeros(shape: Any, dtype: Any = float, order: str = "C", **_: Any) -> Any:
 
 @stands_for(np.empty, creates=True)
 def empty(shape: Any, dtype: Any = float, order: str = "C", **_: Any) -> Any:
-    """Zeros, since the contents are undefined anyway."""
-    return _full(0, shape, float if dtype is None else dtype)
+    """Zeros, since the contents are undefined anyway (of objects: None)."""
+    dtype = float if dtype is None else dtype
+    return _full(0 if _is_numeric(dtype) else None, shape, dtype)
 
 
 @stands_for(np.ones, creates=True)
@@ -116,8 +133,7 @@ def identity(n: int, dtype: Any = None, **_: Any) -> Any:
 def arange(*args: Any, **kwargs: Any) -> Any:
     """Evenly spaced numbers; their count is a decision where bounds are traced."""
     if not any(isinstance(a, Tracer) for a in (*args, *kwargs.values())):
-        value = np.arange(*args, **kwargs)
-        return value if value.dtype.kind in "iu" else _constant(value)
+        return _constant(np.arange(*args, **kwargs))
     start, stop, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}[len(args)]
     count = max(0, int(np.ceil((stop - start) / step)))
     return start + np.arange(count) * step
@@ -172,6 +188,9 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K",
           subok: bool = False, ndmin: int = 0, like: Any = None) -> Any:
     """An array of its own from numbers, sequences and traced values."""
+    if dtype is not None and not _is_numeric(dtype):
+        return _object_array(object) if contains_tracer(object) else np.array(
+            object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
     value = _nested(object)
     if not isinstance(value, Tracer):
         return _constant(np.array(value, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin))
@@ -181,6 +200,13 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K",
     if value.ndim < ndmin:
         value = layout.reshape(value, shape=(1,) * (ndmin - value.ndim) + value.shape)
     return fresh(value)
+
+
+@stands_for(np.fromiter, creates=True)
+def fromiter(iter: Any, dtype: Any, count: int = -1, **_: Any) -> Any:
+    """An array of what an iterable yields."""
+    items = list(iter)
+    return array(items if count < 0 else items[:count], dtype)
 
 
 @stands_for(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require,
