@@ -7,10 +7,13 @@ from . import (
     comparison,
     contraction,
     control,
+    decompositions,
     indexing,
     lambertw,
     layout,
+    linalg,
     reduction,
+    solvers,
     splines,
     transcendental,
 )
@@ -27,6 +30,9 @@ FAMILIES = (
     control,
     splines,
     lambertw,
+    solvers,
+    linalg,
+    decompositions,
 )
 
 TABLE: dict[str, Op] = {}

@@ -7,8 +7,10 @@ from . import (
     indexing,
     interpolation,
     layout,
+    linalg,
     padding,
     reduction,
+    scipy_linalg,
 )
 
 __all__ = [
@@ -18,6 +20,8 @@ __all__ = [
     "indexing",
     "interpolation",
     "layout",
+    "linalg",
     "padding",
     "reduction",
+    "scipy_linalg",
 ]
