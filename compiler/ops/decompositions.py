@@ -281,7 +281,8 @@ def _eigvals(a: Any) -> Any:
 
 
 eigvals = Op("eigvals", _eigvals, lambda a: _eig_type(a)[0], General(_eigvals_jvp),
-             python=_eigvals_text, batch=batch_leading(lambda: eigvals), samples=(sample(GENERAL), sample(COMPLEX)))
+             python=_eigvals_text, batch=batch_leading(lambda: eigvals),
+             samples=(sample(GENERAL), sample(COMPLEX)))
 
 
 # -- singular values ---------------------------------------------------------------------------

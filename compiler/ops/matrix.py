@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def square_shape(name: str, a: ArrayType) -> tuple[int, ...]:
     return a.shape
 
 
-@lru_cache(maxsize=None)
+@cache
 def dtype_of(call: Callable[..., Any], *dtypes: np.dtype[Any]) -> np.dtype[Any]:
     """Dtype of a function's result, asked of the function itself with small matrices."""
     out = call(*[np.eye(2, dtype=dtype) for dtype in dtypes])

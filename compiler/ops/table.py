@@ -8,6 +8,7 @@ from . import (
     contraction,
     control,
     decompositions,
+    fft,
     indexing,
     lambertw,
     layout,
@@ -33,6 +34,7 @@ FAMILIES = (
     solvers,
     linalg,
     decompositions,
+    fft,
 )
 
 TABLE: dict[str, Op] = {}
