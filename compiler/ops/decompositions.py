@@ -22,6 +22,7 @@ from .matrix import (
     STACK,
     TALL,
     adjoint,
+    astype_text,
     batch_leading,
     batch_one_by_one,
     complex_dtype,
@@ -183,7 +184,17 @@ def _eigh_jvp(args: Any, tangents: Any, out: Any, lower: bool) -> Any:
         return None
     tv = hermitian_of(tangents[0], lower) @ v
     t_w = np.real(np.sum(np.conj(v) * tv, axis=-2))
-    return t_w, v @ ((adjoint(v) @ tv) * inverse_of(differences(w), w))
+    t_v = v @ ((adjoint(v) @ tv) * inverse_of(differences(w), w))
+    return t_w, t_v - v * turn(v, t_v, 0 if lower else -1)
+
+
+def turn(v: Any, t: Any, row: int) -> Any:
+    """The multiple of each column that keeps one row real, as LAPACK's complex vectors have it."""
+    if v.dtype.kind != "c":
+        return 0.0
+    real = np.real(v[..., row, :])
+    phase = np.where(real == 0, 0.0, np.imag(t[..., row, :]) / np.where(real == 0, 1.0, real))
+    return 1j * phase[..., None, :]
 
 
 def _uplo(params: Any) -> str:
@@ -240,8 +251,21 @@ def _eig_jvp(args: Any, tangents: Any, out: Any) -> Any:
     return t_w, t_v - v * (length + 1j * (phase * sign))
 
 
+def _cast(types: Any) -> str:
+    return "" if types[0].dtype.kind == "c" else astype_text(_eig_type(*types)[0].dtype)
+
+
+def _eig_text(args: Any, params: Any, types: Any) -> str:
+    text = f"np.linalg.eig({args[0]})"
+    return f"(z{_cast(types)} for z in {text})" if _cast(types) else text
+
+
+def _eigvals_text(args: Any, params: Any, types: Any) -> str:
+    return f"np.linalg.eigvals({args[0]}){_cast(types)}"
+
+
 # Always complex; the composites take the real parts where NumPy's results are real.
-eig = Op("eig", _eig, _eig_type, General(_eig_jvp), python="np.linalg.eig", results=("w", "v"),
+eig = Op("eig", _eig, _eig_type, General(_eig_jvp), python=_eig_text, results=("w", "v"),
          batch=batch_leading(lambda: eig),
          samples=(sample(GENERAL), sample(STACK), sample(COMPLEX)))
 
@@ -251,9 +275,14 @@ def _eigvals_jvp(args: Any, tangents: Any, out: Any) -> Any:
     return None if t is None else t[0]
 
 
-eigvals = Op("eigvals", lambda a: np.linalg.eigvals(a).astype(complex_dtype(a.dtype)),
-             lambda a: _eig_type(a)[0], General(_eigvals_jvp), python="np.linalg.eigvals",
-             batch=batch_leading(lambda: eigvals), samples=(sample(GENERAL), sample(COMPLEX)))
+def _eigvals(a: Any) -> Any:
+    w = np.linalg.eigvals(a)
+    return w.astype(complex_dtype(w.dtype))
+
+
+eigvals = Op("eigvals", _eigvals, lambda a: _eig_type(a)[0], General(_eigvals_jvp),
+             python=_eigvals_text, batch=batch_leading(lambda: eigvals),
+             samples=(sample(GENERAL), sample(COMPLEX)))
 
 
 # -- singular values ---------------------------------------------------------------------------
@@ -293,7 +322,8 @@ def _svd_jvp(args: Any, tangents: Any, out: Any) -> Any:
             t_u = t_u + (tv - u @ p) * inverse
         else:
             t_v = t_v + (adjoint(t) @ u - v @ adjoint(p)) * inverse
-    return t_u, t_s, adjoint(t_v)
+    phase = turn(v, t_v, 0) if m >= n else turn(u, t_u, 0)
+    return t_u - u * phase, t_s, adjoint(t_v - v * phase)
 
 
 svd = Op("svd", lambda a: tuple(np.linalg.svd(a, full_matrices=False)), _svd_type,

@@ -1,5 +1,6 @@
 """What the linear algebra rows share: transposes, types asked of NumPy, batching."""
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -44,8 +45,8 @@ def square_shape(name: str, a: ArrayType) -> tuple[int, ...]:
 
 @cache
 def dtype_of(call: Callable[..., Any], *dtypes: np.dtype[Any]) -> np.dtype[Any]:
-    """Dtype of a function's result, asked of the function itself with 1x1 matrices."""
-    out = call(*[np.ones((1, 1), dtype) for dtype in dtypes])
+    """Dtype of a function's result, asked of the function itself with small matrices."""
+    out = call(*[np.eye(2, dtype=dtype) for dtype in dtypes])
     return np.asarray(out[0] if isinstance(out, tuple) else out).dtype
 
 
@@ -57,6 +58,11 @@ def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def complex_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The complex dtype of the same precision."""
     return np.result_type(dtype, np.complex64)
+
+
+def astype_text(dtype: np.dtype[Any]) -> str:
+    """The method call that converts to a dtype, in source code."""
+    return ".astype(complex)" if dtype == np.complex128 else f".astype(np.{dtype.name})"
 
 
 def batch_leading(row: Callable[[], Op]) -> Rule:
@@ -84,7 +90,7 @@ def as_columns(b: Any) -> tuple[Any, Callable[[Any], Any]]:
     ``b`` has shape (size, n) or (size, n, k); the function given back undoes it.
     """
     moved = np.moveaxis(b, 0, -1)                          # (n, size) or (n, k, size)
-    matrix = np.reshape(moved, (moved.shape[0], -1))
+    matrix = np.reshape(moved, (moved.shape[0], math.prod(moved.shape[1:])))
 
     def back(x: Any) -> Any:
         return np.moveaxis(np.reshape(x, (x.shape[0], *moved.shape[1:])), -1, 0)

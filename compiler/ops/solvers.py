@@ -239,7 +239,11 @@ def _banded_type(ab: ArrayType, b: ArrayType, lower: int, upper: int) -> ArrayTy
     _fit("solve_banded", ab.shape[1], b)
     if b.ndim > 2:
         raise ShapeError("solve_banded: a stack of right-hand sides is not supported.")
-    return ArrayType(b.shape, dtype_of(linalg.solve_triangular, ab.dtype, b.dtype))
+    return ArrayType(b.shape, dtype_of(_diagonal_solve, ab.dtype, b.dtype))
+
+
+def _diagonal_solve(a: Any, b: Any) -> Any:
+    return linalg.solve_banded((0, 0), a[:1] + 1, b)
 
 
 def banded_product(ab: Any, x: Any, lower: int, upper: int) -> Any:
@@ -284,14 +288,14 @@ def _solve_banded(ab: Any, b: Any, lower: int, upper: int) -> Any:
     return linalg.solve_banded((lower, upper), ab, b)
 
 
-_BANDS = np.array([[0.0, 0.4, -0.3, 0.2], [2.0, 1.8, 2.2, 1.9], [0.5, -0.2, 0.6, 0.0],
-                   [0.1, 0.3, 0.0, 0.0]])
+_BANDS = np.array([[0.4, 0.7, -0.3, 0.2, 1.1], [2.0, 1.8, 2.2, 1.9, -1.7],
+                   [0.5, -0.2, 0.6, 0.8, 0.3], [0.1, 0.3, -0.4, 0.9, 0.5]])
 solve_banded = Op(
     "solve_banded", _solve_banded, _banded_type, General(_banded_jvp, {1: _banded_transpose}),
     params=("lower", "upper"), batch=_banded_batch,
     python=lambda args, params, types:
         f"linalg.solve_banded(({params['lower']}, {params['upper']}), {args[0]}, {args[1]})",
-    samples=(sample(_BANDS, (4,), lower=2, upper=1), sample(_BANDS, (4, 2), lower=2, upper=1)))
+    samples=(sample(_BANDS, (5,), lower=2, upper=1), sample(_BANDS, (5, 2), lower=1, upper=2)))
 
 
 # -- least squares ----------------------------------------------------------------------------
@@ -360,7 +364,20 @@ def _sylvester_type(a: ArrayType, b: ArrayType, q: ArrayType) -> ArrayType:
     m, n = square_shape("solve_sylvester", a)[-1], square_shape("solve_sylvester", b)[-1]
     if a.ndim != 2 or b.ndim != 2 or q.shape != (m, n):
         raise ShapeError(f"solve_sylvester: shapes {a.shape}, {b.shape} and {q.shape} do not fit.")
-    return ArrayType(q.shape, dtype_of(linalg.solve_sylvester, a.dtype, b.dtype, q.dtype))
+    return ArrayType(q.shape, dtype_of(_solve_sylvester, a.dtype, b.dtype, q.dtype))
+
+
+def _solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    # SciPy is wrong for real a and b with complex q (it takes their real Schur forms).
+    if np.iscomplexobj(q):
+        a, b = a.astype(np.complex128), b.astype(np.complex128)
+    return linalg.solve_sylvester(a, b, q)
+
+
+def _sylvester_text(args: Any, params: Any, types: Any) -> str:
+    if types[2].dtype.kind == "c":
+        args = [*[f"{a}.astype(complex)" for a in args[:2]], args[2]]
+    return f"linalg.solve_sylvester({', '.join(args)})"
 
 
 def _sylvester_jvp(args: Any, tangents: Any, out: Any) -> Any:
@@ -375,7 +392,7 @@ def _sylvester_transpose(ct: Any, a: Any, b: Any, q: Any) -> Any:
 
 # A X + X B = Q
 solve_sylvester = Op(
-    "solve_sylvester", linalg.solve_sylvester, _sylvester_type,
-    General(_sylvester_jvp, {2: _sylvester_transpose}), python="linalg.solve_sylvester",
+    "solve_sylvester", _solve_sylvester, _sylvester_type,
+    General(_sylvester_jvp, {2: _sylvester_transpose}), python=_sylvester_text,
     batch=batch_one_by_one(lambda: solve_sylvester),
     samples=(sample(GENERAL, POSITIVE, (3, 3)), sample(GENERAL, POSITIVE[:2, :2], (3, 2))))

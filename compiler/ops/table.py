@@ -8,10 +8,14 @@ from . import (
     comparison,
     contraction,
     control,
+    decompositions,
+    fft,
     indexing,
     lambertw,
     layout,
+    linalg,
     reduction,
+    solvers,
     special,
     splines,
     transcendental,
@@ -31,6 +35,10 @@ FAMILIES = (
     control,
     splines,
     lambertw,
+    solvers,
+    linalg,
+    decompositions,
+    fft,
 )
 
 TABLE: dict[str, Op] = {}

@@ -4,22 +4,28 @@ from . import (
     contraction,
     creation,
     elementary,
+    fft,
     indexing,
     interpolation,
     layout,
+    linalg,
     padding,
     reduction,
     special,
+    scipy_linalg,
 )
 
 __all__ = [
     "contraction",
     "creation",
     "elementary",
+    "fft",
     "indexing",
     "interpolation",
     "layout",
+    "linalg",
     "padding",
     "reduction",
     "special",
+    "scipy_linalg",
 ]

@@ -189,10 +189,11 @@ def eigvals(a: Any, b: Any = None, *_: Any, **__: Any) -> Any:
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, *_: Any, **__: Any) -> Any:
     """Eigenvalues (always complex) and right eigenvectors."""
     _refuse("eig", b=(b, None), left=(left, False))
-    w, _ = decompositions.eig(as_array(a))
+    a = as_array(a)
+    w, v = decompositions.eig(a)
     if not right:
         return w
-    return w, numpy_linalg.eig(a)[1]
+    return w, v if a.dtype.kind == "c" else numpy_linalg.real_if_all(w, v)[0]
 
 
 @stands_for(linalg.svd)

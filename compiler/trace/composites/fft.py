@@ -1,0 +1,183 @@
+"""The transforms of ``numpy.fft`` and ``scipy.fft``, and convolution by them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.fft
+
+from ...errors import UnsupportedArgumentError
+from ...ops import fft as rows
+from ..locate import locate
+from ..registry import FUNCTIONS, stands_for, stands_for_late
+from .common import as_array, axes_of, one_axis
+from .scipy_linalg import refuse_rest
+
+
+def _norm(norm: Any) -> str:
+    if norm is None:
+        return "backward"
+    if norm not in rows.OPPOSITE:
+        raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
+    return str(norm)
+
+
+def _lengths(x: Any, s: Any, axes: Any, inverse_real: bool = False
+             ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Lengths and axes of a transform; without ``s`` those of the operand."""
+    if axes is None:
+        axes = range(x.ndim) if s is None else range(x.ndim - len(tuple(s)), x.ndim)
+    axes = axes_of(tuple(axes), x.ndim)
+    natural = [x.shape[a] for a in axes]
+    if inverse_real:
+        natural[-1] = 2 * (natural[-1] - 1)
+    given = list(natural) if s is None else [int(n) for n in s]
+    if len(given) != len(axes):
+        raise ValueError("when given, axes and shape arguments have to be of the same length")
+    return tuple(m if n == -1 else n for n, m in zip(given, natural, strict=True)), axes
+
+
+def _many(row: Any, default_axes: Any) -> Callable[..., Any]:
+    def transform(x: Any, s: Any = None, axes: Any = default_axes, norm: Any = None,
+                  *_: Any, **__: Any) -> Any:
+        x = as_array(x)
+        lengths, axes = _lengths(x, s, axes, row is rows.irfftn)
+        return row(x, s=lengths, axes=axes, norm=_norm(norm)) if axes else x
+    return transform
+
+
+def _one(row: Any) -> Callable[..., Any]:
+    many = _many(row, None)
+
+    def transform(x: Any, n: Any = None, axis: Any = -1, norm: Any = None, *_: Any, **__: Any
+                  ) -> Any:
+        return many(x, None if n is None else (n,), (axis,), norm)
+    return transform
+
+
+for _name, _row in (("fft", rows.fftn), ("ifft", rows.ifftn), ("rfft", rows.rfftn),
+                    ("irfft", rows.irfftn)):
+    for _module in (np.fft, scipy.fft):
+        FUNCTIONS[getattr(_module, _name)] = _one(_row)
+        FUNCTIONS[getattr(_module, f"{_name}2")] = _many(_row, (-2, -1))
+        FUNCTIONS[getattr(_module, f"{_name}n")] = _many(_row, None)
+
+
+def _hermitian(default_axes: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Transforms between Hermitian and real values, and back: those of the conjugate."""
+    inverse, forward = _many(rows.irfftn, default_axes), _many(rows.rfftn, default_axes)
+
+    def hfft(x: Any, s: Any = None, axes: Any = default_axes, norm: Any = None,
+             *_: Any, **__: Any) -> Any:
+        return inverse(np.conj(as_array(x)), s, axes, rows.OPPOSITE[_norm(norm)])
+
+    def ihfft(x: Any, s: Any = None, axes: Any = default_axes, norm: Any = None,
+              *_: Any, **__: Any) -> Any:
+        return np.conj(forward(x, s, axes, rows.OPPOSITE[_norm(norm)]))
+    return hfft, ihfft
+
+
+FUNCTIONS[scipy.fft.hfft2], FUNCTIONS[scipy.fft.ihfft2] = _hermitian((-2, -1))
+FUNCTIONS[scipy.fft.hfftn], FUNCTIONS[scipy.fft.ihfftn] = _hermitian(None)
+
+
+@stands_for(np.fft.hfft, scipy.fft.hfft)
+def hfft(x: Any, n: Any = None, axis: Any = -1, norm: Any = None, *_: Any, **__: Any) -> Any:
+    """Transform of a signal with Hermitian symmetry."""
+    function = FUNCTIONS[scipy.fft.hfftn]
+    return function(x, None if n is None else (n,), (axis,), norm)
+
+
+@stands_for(np.fft.ihfft, scipy.fft.ihfft)
+def ihfft(x: Any, n: Any = None, axis: Any = -1, norm: Any = None, *_: Any, **__: Any) -> Any:
+    """Inverse of :func:`hfft`."""
+    function = FUNCTIONS[scipy.fft.ihfftn]
+    return function(x, None if n is None else (n,), (axis,), norm)
+
+
+def _shift(sign: int) -> Callable[..., Any]:
+    def shift(x: Any, axes: Any = None) -> Any:
+        x = as_array(x)
+        axes = axes_of(axes, x.ndim)
+        half = [x.shape[a] // 2 for a in axes]
+        return np.roll(x, [sign * h for h in half], axes)
+    return shift
+
+
+for _module in (np.fft, scipy.fft):
+    FUNCTIONS[_module.fftshift] = _shift(1)
+    FUNCTIONS[_module.ifftshift] = _shift(-1)
+
+
+def _trigonometric(row: Any, inverse: bool) -> Callable[..., Any]:
+    def transform(x: Any, type: int = 2, n: Any = None, axis: Any = -1, norm: Any = None,
+                  overwrite_x: bool = False, workers: Any = None, orthogonalize: Any = None
+                  ) -> Any:
+        x, norm = as_array(x), _norm(norm)
+        if x.dtype.kind not in "fc":
+            x = x.astype(float)
+        axis = one_axis(axis, x.ndim)
+        if orthogonalize is not None and bool(orthogonalize) != (norm == "ortho"):
+            raise UnsupportedArgumentError(
+                f"scipy.fft with norm={norm!r} and orthogonalize={orthogonalize} is not "
+                "supported on traced values.", "Leave the option out.", locate())
+        if n is not None:
+            x = rows.resize(x, (int(n),), (axis,))
+        if inverse:
+            type, norm = rows.PARTNER[type], rows.OPPOSITE[norm]
+        return row(x, type=type, axis=axis, norm=norm)
+    return transform
+
+
+def _trigonometric_many(one: Callable[..., Any]) -> Callable[..., Any]:
+    def transform(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: Any = None,
+                  overwrite_x: bool = False, workers: Any = None, *, orthogonalize: Any = None
+                  ) -> Any:
+        x = as_array(x)
+        lengths, axes = _lengths(x, s, axes)
+        for n, axis in zip(lengths, axes, strict=True):
+            x = one(x, type, None if n == x.shape[axis] else n, axis, norm,
+                    orthogonalize=orthogonalize)
+        return x
+    return transform
+
+
+for _name, _row in (("dct", rows.dct), ("dst", rows.dst)):
+    for _prefix in ("", "i"):
+        _single = _trigonometric(_row, inverse=bool(_prefix))
+        FUNCTIONS[getattr(scipy.fft, f"{_prefix}{_name}")] = _single
+        FUNCTIONS[getattr(scipy.fft, f"{_prefix}{_name}n")] = _trigonometric_many(_single)
+
+refuse_rest(scipy.fft)
+
+
+@stands_for_late("scipy.signal", "fftconvolve")
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
+    """Convolution along axes, by the product of transforms."""
+    x, y = as_array(in1), as_array(in2)
+    if x.ndim != y.ndim:
+        raise ValueError("in1 and in2 should have the same dimensionality")
+    axes = axes_of(axes, x.ndim)
+    shape = [x.shape[a] + y.shape[a] - 1 for a in axes]
+    whole = [scipy.fft.next_fast_len(n, x.dtype.kind != "c" and y.dtype.kind != "c")
+             for n in shape]
+    if x.dtype.kind == "c" or y.dtype.kind == "c":
+        forward, back = FUNCTIONS[np.fft.fftn], FUNCTIONS[np.fft.ifftn]
+    else:
+        forward, back = FUNCTIONS[np.fft.rfftn], FUNCTIONS[np.fft.irfftn]
+    full = back(forward(x, whole, axes) * forward(y, whole, axes), whole, axes)
+    index = [slice(None)] * x.ndim
+    for axis, n in zip(axes, shape, strict=True):
+        index[axis] = _kept(mode, n, x.shape[axis], y.shape[axis])
+    return full[tuple(index)]
+
+
+def _kept(mode: str, full: int, n: int, m: int) -> slice:
+    """The part of a full convolution that a mode keeps."""
+    if mode == "full":
+        return slice(0, full)
+    if mode not in ("same", "valid"):
+        raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
+    kept = n if mode == "same" else max(n, m) - min(n, m) + 1
+    start = (full - kept) // 2
+    return slice(start, start + kept)
