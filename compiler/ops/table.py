@@ -7,6 +7,7 @@ from . import (
     comparison,
     contraction,
     control,
+    convolution,
     indexing,
     lambertw,
     layout,
@@ -25,6 +26,7 @@ FAMILIES = (
     indexing,
     contraction,
     control,
+    convolution,
     splines,
     lambertw,
 )

@@ -1,23 +1,41 @@
 """NumPy's functions written over the core operators; importing this registers them all."""
 
 from . import (
+    calculus,
     contraction,
     creation,
     elementary,
+    higher_order,
     indexing,
     interpolation,
     layout,
+    nan,
     padding,
+    polynomial,
+    quadrature,
     reduction,
+    signal,
+    special_functions,
+    statistics,
+    ufuncs,
 )
 
 __all__ = [
+    "calculus",
     "contraction",
     "creation",
     "elementary",
+    "higher_order",
     "indexing",
     "interpolation",
     "layout",
+    "nan",
     "padding",
+    "polynomial",
+    "quadrature",
     "reduction",
+    "signal",
+    "special_functions",
+    "statistics",
+    "ufuncs",
 ]
