@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-import scipy     # loads its submodules when they are first used
+import scipy  # loads its submodules when they are first used
 
 from ..arraytype import ArrayType
 from .row import Multilinear, Op, sample

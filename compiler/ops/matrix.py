@@ -1,7 +1,7 @@
 """What the linear algebra rows share: transposes, types asked of NumPy, batching."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ def square_shape(name: str, a: ArrayType) -> tuple[int, ...]:
     return a.shape
 
 
-@lru_cache(maxsize=None)
+@cache
 def dtype_of(call: Callable[..., Any], *dtypes: np.dtype[Any]) -> np.dtype[Any]:
     """Dtype of a function's result, asked of the function itself with 1x1 matrices."""
     out = call(*[np.ones((1, 1), dtype) for dtype in dtypes])

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy     # loads its submodules when they are first used
+import scipy  # loads its submodules when they are first used
 
 from ...errors import NotDifferentiableError
 from ..locate import locate
