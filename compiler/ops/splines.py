@@ -190,30 +190,30 @@ def _bisplev_jvp(args: Any, tangents: Any, out: Any, kx: int, ky: int, dx: int, 
     t_x, t_y, t_tx, t_ty, t_c = tangents
     _refuse_knots(t_tx, t_ty)
 
-    def slope(c: Any, dx: int, dy: int) -> Any:
+    def slope(dx: int, dy: int) -> Any:
         # SciPy refuses the last derivative, which is piecewise constant.
         evaluate = bisplev if dx < kx and dy < ky else tensor_product
         return evaluate(x, y, tx, ty, c, kx=kx, ky=ky, dx=dx, dy=dy)
     by_x = by_y = by_c = None
     if t_x is not None and dx < kx:
         t_rows = np.reshape(t_x, (-1, 1) if len(out.shape) == 2 else ())
-        by_x = scale(t_rows, slope(c, dx + 1, dy))
+        by_x = scale(t_rows, slope(dx + 1, dy))
     if t_y is not None and dy < ky:
         t_columns = np.reshape(t_y, (-1,) if len(out.shape) > 0 else ())
-        by_y = scale(t_columns, slope(c, dx, dy + 1))
+        by_y = scale(t_columns, slope(dx, dy + 1))
     if t_c is not None:
-        by_c = slope(t_c, dx, dy)
+        by_c = tensor_product(x, y, tx, ty, t_c, kx, ky, dx, dy)
     return _sum_of(by_x, by_y, by_c)
 
 
 def _bisplev_batch(args: Any, batched: Any, kx: int, ky: int, dx: int, dy: int) -> Any:
     x, y, tx, ty, c = args
-    _refuse_batch(*batched[2:])
+    _refuse_batch(*batched[2:4])
     shape = _grid_shape(*(np.empty(v.shape[b:]) for v, b in zip((x, y), batched, strict=False)))
     left, right = basis(x, tx, kx, dx), basis(y, ty, ky, dy)
     left, right = (np.reshape(v, (*v.shape[:b], -1, v.shape[-1]))
                    for v, b in zip((left, right), batched, strict=False))
-    matrix = np.reshape(c, (tx.shape[0] - kx - 1, ty.shape[0] - ky - 1))
+    matrix = np.reshape(c, (*c.shape[:batched[4]], tx.shape[0] - kx - 1, ty.shape[0] - ky - 1))
     out = np.matmul(np.matmul(left, matrix), np.swapaxes(right, -1, -2))
     return np.reshape(out, (out.shape[0], *shape))
 
