@@ -27,7 +27,7 @@ MATH_NAMES = (
     "degrees", "erf", "erfc", "exp", "exp2", "expm1", "fabs", "fmod", "hypot", "isfinite",
     "isinf", "isnan", "log", "log10", "log1p", "log2", "pow", "radians", "sin", "sinh", "sqrt",
     "tan", "tanh")
-SCIPY_MODULES = ("fft", "integrate", "interpolate", "linalg", "special")
+SCIPY_MODULES = ("fft", "integrate", "interpolate", "linalg", "signal", "special")
 
 _RAISING = (arithmetic.div, arithmetic.power, arithmetic.mod, arithmetic.fmod,
             comparison.floor_divide)

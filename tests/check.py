@@ -138,7 +138,9 @@ def graph_of(op: Op, case: Case) -> Graph:
 
 def differentiable(graph: Graph) -> list[int]:
     """Positions of the inputs that have tangents."""
-    return [i for i, node in enumerate(graph.inputs) if node.type.differentiable]
+    fixed = {n.args[i] for n in graph.nodes for i in n.op.fixed}
+    return [i for i, node in enumerate(graph.inputs)
+            if node.type.differentiable and node not in fixed]
 
 
 def random_like(rng: np.random.Generator, type: ArrayType) -> Any:
@@ -271,8 +273,9 @@ def check_batching(op: Op, case: Case, rng: np.random.Generator) -> None:
         try:
             batched, has_axis = batch(graph, BATCH, flags)
         except UnsupportedArgumentError:
-            masked = [v.dtype == bool for v, b in zip(case.values, flags, strict=True) if b]
-            assert any(masked), f"{op} {case}: no batching of operands {flags}"
+            refused = [v.dtype == bool or i in op.fixed
+                       for i, (v, b) in enumerate(zip(case.values, flags, strict=True)) if b]
+            assert any(refused), f"{op} {case}: no batching of operands {flags}"
             continue
         found = interpret(batched, *values)
         rows = [interpret(graph, *[m[k] if b else v for m, v, b in
@@ -310,6 +313,7 @@ def known_partials(op: Op, graph: Graph) -> list[int]:
     """Positions of the inputs that the row can be differentiated with respect to."""
     partials = op.derivative.partials if isinstance(op.derivative, Elementwise) else ()
     unknown = {i for i, p in enumerate(partials) if isinstance(p, DerivativeNotImplemented)}
+    unknown |= set(op.fixed)
     return [i for i in differentiable(graph) if i not in unknown]
 
 

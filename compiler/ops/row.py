@@ -138,6 +138,8 @@ class Op:
         samples: operands and parameters for tests of operators that are not elementwise.
         commutative: whether two operands may be exchanged.
         fresh: whether the result never shares memory with an operand.
+        fixed: operands that have no tangents and no batches here, such as a spline's knots; the
+            rules refuse them.
         expand: the operator in terms of others, ``expand(*args, **params)``; it is put in its
             place once derivatives have been taken.
         reference: a callable of the user's that generated code calls under the row's name.
@@ -156,6 +158,7 @@ class Op:
     samples: tuple[Sample, ...] = ()
     commutative: bool = False
     fresh: bool = True
+    fixed: tuple[int, ...] = ()
     expand: Rule | None = None
     reference: Callable[..., Any] | None = None
     results: tuple[str, ...] = ()

@@ -100,12 +100,15 @@ def _contract(weights: Any, c: Any, both: bool) -> Any:
 
 _KNOTS = np.array([0.0, 0.0, 0.0, 0.0, 0.5, 1.2, 2.0, 2.0, 2.0, 2.0])
 _LINEAR = np.array([-2.0, -2.0, 0.1, 1.0, 2.0, 2.0])
+_CUBIC = np.array([-2.0, -2.0, -2.0, -2.0, 0.3, 2.0, 2.0, 2.0, 2.0])
+_BREAKS = np.array([-2.0, -0.7, 0.6, 2.0])
+_COEFFICIENTS = np.cos(np.arange(24.0)).reshape(4, 3, 2)
 
 bspline = Op("bspline", lambda x, t, c, k, nu, extrapolate:
                  scipy.interpolate.BSpline(t, c, k)(x, nu, extrapolate),
              lambda x, t, c, k, nu, extrapolate: _trailing_type(x, c, 1),
              General(_bspline_jvp), params=("k", "nu", "extrapolate"), batch=_bspline_batch,
-             python=_bspline_text,
+             python=_bspline_text, fixed=(1,),
              samples=(sample((3,), _KNOTS, (6,), k=3, nu=0, extrapolate=True),
                       sample((), _KNOTS, (6, 2), k=3, nu=1, extrapolate=True),
                       sample((2, 2), _LINEAR, (4,), k=1, nu=0, extrapolate=True)))
@@ -151,7 +154,7 @@ def _splev_batch(args: Any, batched: Any, k: int, der: int, ext: int) -> Any:
 splev = Op("splev", lambda x, t, c, k, der, ext:
                scipy.interpolate.splev(x, (t, c, k), der, ext),
            lambda x, t, c, k, der, ext: ArrayType(x.shape, np.dtype(float)), General(_splev_jvp),
-           params=("k", "der", "ext"), batch=_splev_batch, python=_splev_text,
+           params=("k", "der", "ext"), batch=_splev_batch, python=_splev_text, fixed=(1,),
            samples=(sample((3,), _KNOTS, (6,), k=3, der=0, ext=0),
                     sample((), _KNOTS, (6,), k=3, der=1, ext=1),
                     sample((2, 2), _LINEAR, (6,), k=1, der=0, ext=0)))
@@ -187,30 +190,30 @@ def _bisplev_jvp(args: Any, tangents: Any, out: Any, kx: int, ky: int, dx: int, 
     t_x, t_y, t_tx, t_ty, t_c = tangents
     _refuse_knots(t_tx, t_ty)
 
-    def slope(c: Any, dx: int, dy: int) -> Any:
+    def slope(dx: int, dy: int) -> Any:
         # SciPy refuses the last derivative, which is piecewise constant.
         evaluate = bisplev if dx < kx and dy < ky else tensor_product
         return evaluate(x, y, tx, ty, c, kx=kx, ky=ky, dx=dx, dy=dy)
     by_x = by_y = by_c = None
     if t_x is not None and dx < kx:
         t_rows = np.reshape(t_x, (-1, 1) if len(out.shape) == 2 else ())
-        by_x = scale(t_rows, slope(c, dx + 1, dy))
+        by_x = scale(t_rows, slope(dx + 1, dy))
     if t_y is not None and dy < ky:
         t_columns = np.reshape(t_y, (-1,) if len(out.shape) > 0 else ())
-        by_y = scale(t_columns, slope(c, dx, dy + 1))
+        by_y = scale(t_columns, slope(dx, dy + 1))
     if t_c is not None:
-        by_c = slope(t_c, dx, dy)
+        by_c = tensor_product(x, y, tx, ty, t_c, kx, ky, dx, dy)
     return _sum_of(by_x, by_y, by_c)
 
 
 def _bisplev_batch(args: Any, batched: Any, kx: int, ky: int, dx: int, dy: int) -> Any:
     x, y, tx, ty, c = args
-    _refuse_batch(*batched[2:])
+    _refuse_batch(*batched[2:4])
     shape = _grid_shape(*(np.empty(v.shape[b:]) for v, b in zip((x, y), batched, strict=False)))
     left, right = basis(x, tx, kx, dx), basis(y, ty, ky, dy)
     left, right = (np.reshape(v, (*v.shape[:b], -1, v.shape[-1]))
                    for v, b in zip((left, right), batched, strict=False))
-    matrix = np.reshape(c, (tx.shape[0] - kx - 1, ty.shape[0] - ky - 1))
+    matrix = np.reshape(c, (*c.shape[:batched[4]], tx.shape[0] - kx - 1, ty.shape[0] - ky - 1))
     out = np.matmul(np.matmul(left, matrix), np.swapaxes(right, -1, -2))
     return np.reshape(out, (out.shape[0], *shape))
 
@@ -223,7 +226,10 @@ def _bisplev_call(x: Any, y: Any, tx: Any, ty: Any, c: Any, kx: int, ky: int, dx
 bisplev = Op("bisplev", _bisplev_call,
              lambda x, y, tx, ty, c, **_: ArrayType(_grid_shape(x, y), np.dtype(float)),
              General(_bisplev_jvp), params=("kx", "ky", "dx", "dy"), batch=_bisplev_batch,
-             python=_bisplev_text)
+             python=_bisplev_text, fixed=(2, 3),
+             samples=(sample((), (), _LINEAR, _CUBIC, (20,), kx=1, ky=3, dx=0, dy=1),
+                      sample((1,), (), _CUBIC, _LINEAR, (20,), kx=3, ky=1, dx=0, dy=0),
+                      sample((), (1,), _CUBIC, _CUBIC, (25,), kx=3, ky=3, dx=1, dy=2)))
 
 
 # -- PPoly: c has the powers first, then the intervals -------------------------------------------
@@ -259,4 +265,7 @@ ppoly = Op("ppoly", lambda x, breakpoints, c, nu, extrapolate:
                scipy.interpolate.PPoly(c, breakpoints)(x, nu, extrapolate),
            lambda x, breakpoints, c, nu, extrapolate: _trailing_type(x, c, 2),
            General(_ppoly_jvp), params=("nu", "extrapolate"), batch=_ppoly_batch,
-           python=_ppoly_text)
+           python=_ppoly_text, fixed=(1, 2),
+           samples=(sample((3,), _BREAKS, _COEFFICIENTS, nu=0, extrapolate=True),
+                    sample((), _BREAKS, _COEFFICIENTS, nu=1, extrapolate=True),
+                    sample((2, 2), _BREAKS, _COEFFICIENTS[2:, :, 0], nu=0, extrapolate=True)))

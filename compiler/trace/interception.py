@@ -100,17 +100,17 @@ def _replace(original: Any, ours: Callable[..., Any], creates: bool = False) -> 
 def _admit(module: ModuleType) -> None:
     """Make the stand-ins for a module's functions and methods, now that it is loaded."""
     _waiting.discard(module.__name__)
-    for path, ours in LATE[module.__name__].items():
+    for path, (ours, creates) in LATE[module.__name__].items():
         owner, _, name = path.rpartition(".")
         if owner:
             mro = getattr(module, owner).__mro__
             cls = next(c for c in mro if name in vars(c))
             original = vars(cls)[name]
-            _methods.append((cls, name, original, _stand_in(original, ours, creates=False)))
+            _methods.append((cls, name, original, _stand_in(original, ours, creates)))
         else:
             original = getattr(module, name)
             FUNCTIONS[original] = ours
-            _replace(original, ours)
+            _replace(original, ours, creates)
     _sites.clear()
 
 

@@ -231,9 +231,14 @@ def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], kwargs: dict[st
         args = tuple(arithmetic.convert(a, dtype=name) if hasattr(a, "builder")
                      else np.asarray(a, dtype) for a in args)
     op = BY_FUNCTION.get(ufunc)
-    if op is None and ufunc not in FUNCTIONS:
+    if op is not None:
+        result = op(*args)
+    elif ufunc in FUNCTIONS:
+        result = FUNCTIONS[ufunc](*args, **kwargs)
+    elif all(set(types) <= set("O->") for types in ufunc.types):      # made by np.frompyfunc
+        result = FUNCTIONS[np.frompyfunc, "__call__"](ufunc, *args)
+    else:
         raise unsupported(ufunc, locate())
-    result = op(*args) if op is not None else FUNCTIONS[ufunc](*args, **kwargs)
     return write_out(result, out, where)
 
 

@@ -12,7 +12,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 CREATION: set[Any] = set()       # functions that make arrays from nothing traced
-LATE: dict[str, dict[str, Callable[..., Any]]] = {}     # by module that need not be loaded, name
+# By module that need not be loaded and name in it: our function, and whether it creates.
+LATE: dict[str, dict[str, tuple[Callable[..., Any], bool]]] = {}
 
 
 def stands_for(*functions: Any, method: str | None = None, creates: bool = False
@@ -34,15 +35,15 @@ def stands_for(*functions: Any, method: str | None = None, creates: bool = False
     return register
 
 
-def stands_for_late(module: str, *names: str) -> Callable[[F], F]:
+def stands_for_late(module: str, *names: str, creates: bool = False) -> Callable[[F], F]:
     """Register for names of a module that is not imported for it, since that takes long.
 
     A name is that of a function or of a method, such as ``"BSpline.__call__"``; methods are
-    called with the object first.
+    called with the object first. ``creates`` is that of ``stands_for``.
     """
     def register(function: F) -> F:
         for name in names:
-            LATE.setdefault(module, {})[name] = function
+            LATE.setdefault(module, {})[name] = (function, creates)
         return function
     return register
 

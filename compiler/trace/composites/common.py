@@ -1,14 +1,17 @@
 """Helpers of the composite functions: axes, operands, unsupported options."""
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...errors import UnsupportedArgumentError
+from ...graph import CURRENT
 from ..locate import locate
 from ..registry import FUNCTIONS
 from ..tracer import Tracer
+from .creation import cast
 from .creation import shape_of as shape_of
 
 
@@ -50,3 +53,25 @@ def refuse(function: str, **options: Any) -> None:
                 f"np.{function} with {name}= is not supported on traced values.",
                 "Leave the option out.", locate())
 
+
+def call_user(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function of the user's from inside one of ours: its lines count as user code."""
+    builder = CURRENT.builder
+    if builder is None:
+        return function(*args, **kwargs)
+    origin, builder.origin = builder.origin, None
+    try:
+        return function(*args, **kwargs)
+    finally:
+        builder.origin = origin
+
+
+def slices(ndim: int, axis: int, part: Any) -> tuple[Any, ...]:
+    """The index that applies ``part`` to one axis."""
+    return (slice(None),) * axis + (part,) + (slice(None),) * (ndim - axis - 1)
+
+
+def floating(x: Any) -> Any:
+    """The array itself, integers and booleans as float64."""
+    x = as_array(x)
+    return x if x.dtype.kind in "fc" else cast(x, float)

@@ -10,7 +10,7 @@ from .. import mutation
 from ..locate import locate
 from ..registry import FUNCTIONS, stands_for
 from ..tracer import Tracer
-from .common import as_array, one_axis
+from .common import as_array, call_user, one_axis
 from .creation import cast, fresh
 
 
@@ -344,9 +344,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
             result = np.where(condition, function, result)
         elif x.ndim == 0:
             if condition:
-                result = function(x, *args, **kw)
+                result = call_user(function, x, *args, **kw)
         else:
-            result[condition] = function(x[condition], *args, **kw)
+            result[condition] = call_user(function, x[condition], *args, **kw)
     return result
 
 

@@ -1,0 +1,58 @@
+"""Convolution along all axes of two arrays; ``valid`` needs the first operand to be the larger."""
+
+from typing import Any
+
+import numpy as np
+import scipy  # loads its submodules when they are first used
+
+from ..arraytype import ArrayType
+from .row import Multilinear, Op, sample
+
+
+def _call(a: Any, v: Any, mode: str) -> Any:
+    if np.ndim(a) == 1:
+        return np.convolve(a, v, mode)
+    return scipy.signal.convolve(a, v, mode, method="direct")
+
+
+def _type(a: ArrayType, v: ArrayType, mode: str) -> ArrayType:
+    pairs = zip(a.shape, v.shape, strict=True)
+    shape = tuple(n + m - 1 if mode == "full" else n - m + 1 for n, m in pairs)
+    return ArrayType(shape, np.result_type(a.dtype, v.dtype))
+
+
+def _text(args: Any, params: Any, types: Any) -> str:
+    mode = "" if params["mode"] == "full" else f', "{params["mode"]}"'
+    if types[0].ndim == 1:
+        return f"np.convolve({args[0]}, {args[1]}{mode})"
+    return f'signal.convolve({args[0]}, {args[1]}{mode}, method="direct")'
+
+
+def _transpose_first(ct: Any, a: Any, v: Any, mode: str) -> Any:
+    # out_k = Σ_j a_{k−j} v_j, so ā_i = Σ_j c_{i+j} v_j: a correlation.
+    return convolve(ct, np.flip(v), mode="valid" if mode == "full" else "full")
+
+
+def _transpose_second(ct: Any, a: Any, v: Any, mode: str) -> Any:
+    if mode == "full":
+        return convolve(ct, np.flip(a), mode="valid")
+    return np.flip(convolve(a, np.flip(ct), mode="valid"))
+
+
+def _batch(args: Any, batched: Any, mode: str) -> Any:
+    """One batch axis is convolved with an axis of length one; two are taken example by example."""
+    a, v = args
+    if all(batched):
+        return np.stack([convolve(a[i], v[i], mode=mode) for i in range(a.shape[0])])
+    if batched[0]:
+        return convolve(a, v[None], mode=mode)
+    if mode == "full":
+        return convolve(a[None], v, mode=mode)
+    return np.stack([convolve(a, v[i], mode=mode) for i in range(v.shape[0])])
+
+
+convolve = Op("convolve", _call, _type, Multilinear((_transpose_first, _transpose_second)),
+              params=("mode",), batch=_batch, python=_text,
+              samples=(sample((4,), (3,), mode="full"), sample((2,), (3,), mode="full"),
+                       sample((4,), (2,), mode="valid"), sample((3,), (3,), mode="valid"),
+                       sample((3, 4), (2, 2), mode="full"), sample((3, 4), (2, 3), mode="valid")))

@@ -1,0 +1,189 @@
+"""``scipy.integrate.quad``: QUADPACK chooses the subdivision, the trace sums over it.
+
+The integrand is first integrated on plain values. The subdivision found there becomes static;
+the traced result is the sum of Gauss-Kronrod rules over it, with the integrand traced at every
+node, and the error estimate of QUADPACK becomes a guard: arguments for which the subdivision is
+too coarse lead to a new trace with one of their own. (Piessens, de Doncker-Kapenga, Überhuber,
+Kahaner: "QUADPACK", 1983.)
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy  # loads its submodules when they are first used
+
+from ...errors import NotDifferentiableError
+from ..locate import locate
+from ..registry import stands_for_late
+from ..tracer import Tracer
+from .common import call_user, refuse
+from .creation import current_builder
+
+
+class Rule(NamedTuple):
+    """Nodes on [−1, 1], Kronrod weights, and Gauss weights (0 at the nodes Kronrod added)."""
+
+    nodes: Any
+    kronrod: Any
+    gauss: Any
+
+
+def _rule(nodes: list[float], kronrod: list[float], gauss: list[float]) -> Rule:
+    """The whole rule from its non-negative half, largest node first."""
+    spread = [0.0] * len(nodes)
+    spread[1::2] = gauss
+    return Rule(np.array([-x for x in nodes] + nodes[-2::-1]),
+                np.array(kronrod + kronrod[-2::-1]), np.array(spread + spread[-2::-1]))
+
+
+_G10_K21 = _rule(
+    [0.9956571630258081, 0.9739065285171717, 0.9301574913557082, 0.8650633666889845,
+     0.7808177265864169, 0.6794095682990244, 0.5627571346686047, 0.4333953941292472,
+     0.2943928627014602, 0.14887433898163122, 0.0],
+    [0.011694638867371874, 0.032558162307964725, 0.054755896574351995, 0.07503967481091996,
+     0.0931254545836976, 0.10938715880229764, 0.12349197626206584, 0.13470921731147334,
+     0.14277593857706009, 0.1477391049013385, 0.1494455540029169],
+    [0.06667134430868814, 0.1494513491505806, 0.21908636251598204, 0.26926671930999635,
+     0.29552422471475287])
+_G7_K15 = _rule(
+    [0.9914553711208126, 0.9491079123427585, 0.8648644233597691, 0.7415311855993945,
+     0.5860872354676911, 0.4058451513773972, 0.20778495500789848, 0.0],
+    [0.022935322010529224, 0.06309209262997856, 0.10479001032225019, 0.14065325971552592,
+     0.1690047266392679, 0.19035057806478542, 0.20443294007529889, 0.20948214108472782],
+    [0.1294849661688697, 0.27970539148927664, 0.3818300505051189, 0.4179591836734694])
+
+
+def _is_traced(value: Any) -> bool:
+    return isinstance(value, Tracer) and not value.builder.is_constant(value.node)
+
+
+def _plain(value: Any) -> Any:
+    return value.builder.concrete(value.node) if isinstance(value, Tracer) else value
+
+
+@contextmanager
+def _unrecorded(builder: Any) -> Iterator[None]:
+    """What is decided meanwhile is not recorded; the nodes are dead and will be removed."""
+    n_guards, decided = len(builder.guards), set(builder.decided)
+    try:
+        yield
+    finally:
+        del builder.guards[n_guards:]
+        builder.decided = decided
+
+
+@stands_for_late("scipy.integrate", "quad", creates=True)
+def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: Any = 0,
+         epsabs: float = 1.49e-8, epsrel: float = 1.49e-8, limit: int = 50, points: Any = None,
+         weight: Any = None, wvar: Any = None, wopts: Any = None, maxp1: int = 50,
+         limlst: int = 50, complex_func: bool = False) -> Any:
+    """Integral of a function of one variable, and an estimate of its error."""
+    args = args if isinstance(args, tuple) else (args,)
+    builder = current_builder()
+    traced = any(map(_is_traced, (a, b, *args)))
+
+    def on_values(x: float, *rest: Any) -> Any:
+        nonlocal traced
+        value = call_user(func, x, *rest)
+        traced = traced or _is_traced(value)
+        return _plain(value)
+    low, high = float(_plain(a)), float(_plain(b))
+    with _unrecorded(builder):
+        answer = scipy.integrate.quad(
+            on_values, low, high, tuple(map(_plain, args)), 1, epsabs, epsrel, limit, points,
+            weight, wvar, wopts, maxp1, limlst, complex_func)
+    if not traced:
+        if full_output:
+            return answer
+        _warn(answer)
+        return answer[:2]
+    refuse("quad", weight=(weight, None), complex_func=(complex_func, False),
+           full_output=(full_output, 0))
+    _warn(answer)
+    return _sum(func, a, b, args, (low, high), answer, max(epsabs, epsrel * abs(answer[0])))
+
+
+def _warn(answer: Any) -> None:
+    if len(answer) > 3:
+        warnings.warn(answer[3], scipy.integrate.IntegrationWarning, stacklevel=4)
+
+
+def _sum(func: Any, a: Any, b: Any, args: Any, limits: tuple[float, float], answer: Any,
+         tolerance: float) -> Any:
+    """The sum over QUADPACK's subdivision, guarded by its error estimate."""
+    value, error, info = answer[:3]
+    n = info["last"]
+    left, right = info["alist"][:n], info["blist"][:n]
+    order = np.argsort(left)
+    left, right = left[order], right[order]
+    infinite = not np.all(np.isfinite(limits))
+    rule = _G7_K15 if infinite else _G10_K21
+    places = (0.5 * (left + right))[:, None] + (0.5 * (right - left))[:, None] * rule.nodes
+    half: Any = np.abs(0.5 * (right - left))
+    if infinite:
+        sampled = [[_on_infinite(func, a, b, limits, t, args) for t in row] for row in places]
+    else:
+        low, high = limits
+        shares = (places - low) / (high - low) if high != low else 0.0 * places
+        half = half / (abs(high - low) if high != low else 1.0)
+        # Reversed limits change the sign with the length b − a.
+        half = half * (b - a)
+        sampled = [[call_user(func, a + (b - a) * float(s), *args) for s in row]
+                   for row in shares]
+    values = np.reshape(np.array([v for row in sampled for v in row]), places.shape)
+    total = np.sum(values @ rule.kronrod * half)
+    estimate = np.sum(_error(values, half, rule))
+    builder = current_builder()
+    found = float(builder.concrete(total.node))
+    if not abs(found - value) <= max(10.0 * error, 1e-13 * abs(value)):
+        raise NotDifferentiableError(
+            f"The integral is {value!r}, but the sum over its subdivision {found!r}: the "
+            "integrand is singular.", "Substitute a variable that makes the integrand smooth.",
+            locate())
+    allowed = max(tolerance, 10.0 * float(builder.concrete(estimate.node)))
+    if not estimate <= allowed:
+        raise AssertionError("the estimate was just computed")
+    return total, estimate
+
+
+def _on_infinite(func: Any, a: Any, b: Any, limits: tuple[float, float], t: float, args: Any
+                 ) -> Any:
+    """The integrand at (1 − t)/t from the finite limit (or on both sides of 0), times dx/dt."""
+    low, high = limits
+    distance = float((1.0 - t) / t)
+    sign = 1.0 if low <= high else -1.0
+    if np.isinf(low) and np.isinf(high):
+        value = call_user(func, distance, *args) + call_user(func, -distance, *args)
+    elif np.isinf(max(limits)):
+        value = call_user(func, (a if low < high else b) + distance, *args)
+    else:
+        value = call_user(func, (b if low < high else a) - distance, *args)
+    return value * float(sign / t ** 2)
+
+
+def _error(values: Any, half: Any, rule: Rule) -> Any:
+    """QUADPACK's estimate of the error on each interval."""
+    half = np.abs(half)
+    kronrod = values @ rule.kronrod
+    difference = np.abs(kronrod - values @ rule.gauss) * half
+    spread = np.abs(values - 0.5 * kronrod[:, None]) @ rule.kronrod * half
+    safe = np.where(spread == 0, 1.0, spread)
+    scaled = spread * np.minimum(1.0, (200.0 * difference / safe) ** 1.5)
+    rounding = 50.0 * np.finfo(float).eps * (np.abs(values) @ rule.kronrod * half)
+    return np.maximum(np.where(spread == 0, difference, scaled), rounding)
+
+
+@stands_for_late("scipy.integrate", "dblquad", creates=True)
+def dblquad(func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (),
+            epsabs: float = 1.49e-8, epsrel: float = 1.49e-8) -> Any:
+    """Integral of a function of two variables: an integral of integrals."""
+    def limit(bound: Any, x: Any) -> Any:
+        return call_user(bound, x) if callable(bound) else bound
+
+    def inner(x: Any, *rest: Any) -> Any:
+        return quad(func, limit(gfun, x), limit(hfun, x), (x, *rest), epsabs=epsabs,
+                    epsrel=epsrel)[0]
+    return quad(inner, a, b, args, epsabs=epsabs, epsrel=epsrel)
