@@ -8,19 +8,18 @@ inverse in the same way: the second derivative of ``f(|x|)`` multiplies f″ by 
 """
 
 from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
 
 from ..graph import CONSTANT, Node
 from ..ops import arithmetic, comparison, layout, transcendental
 from .pattern import constant_number
-from .range import is_nonnegative
-from .rewriter import is_zero
+from .range import is_nonnegative, replaces_zero
+from .rewriter import Rewriter, is_zero
 
 _MAX_FACTORS = 12
 _MAX_TERMS = 4              # levels of sums and selections that are looked into
-_ROOTS = ("sqrt", "norm", "square_root", "hypot")
+_ROOTS = ("norm", "root", "hypot")
+_SUMS = (arithmetic.add, arithmetic.sub, comparison.where)
 
 
 @dataclass
@@ -51,6 +50,9 @@ def _power_of(node: Node) -> tuple[Node, float, bool]:
             return base, exponent * float(number), rooted or number % 1 != 0
     if node.op.name in _ROOTS or node.op is comparison.sign:
         return node, 1.0, True
+    guarded = replaces_zero(node)
+    if guarded is not None:
+        return guarded, 1.0, True
     return node, 1.0, False
 
 
@@ -63,7 +65,7 @@ def factors(node: Node) -> Monomial | None:
         n, sign = stack.pop()
         if n.op in (arithmetic.mul, arithmetic.scale):
             stack += [(n.args[0], sign), (n.args[1], sign)]
-        elif n.op is arithmetic.div:
+        elif n.op in (arithmetic.div, arithmetic.ratio):
             stack += [(n.args[0], sign), (n.args[1], -sign)]
         elif n.op is arithmetic.neg:
             stack.append((n.args[0], sign))
@@ -76,30 +78,34 @@ def factors(node: Node) -> Monomial | None:
     return out
 
 
-def cancel(s: Any, c: Node, p: Node) -> Node | None:
+def cancel(s: Rewriter, c: Node, p: Node) -> Node | None:
     """``c · p`` with roots that occur above and below the line joined, or None."""
     if c.type.dtype.kind != "f" or p.type.dtype.kind != "f":
         return None
-    for below, other in ((p, c), (c, p)):
-        found = factors(below)
+    for mine, other in ((p, c), (c, p)):
+        found = factors(mine)
         if found is None:
             continue
-        for base in found.rooted:
-            exponent = found.exponents[base]
-            if base.op is comparison.sign:
-                wanted = exponent == 1.0
-            else:
-                wanted = exponent < 0.0
-            if not wanted:
+        for base, exponent in found.exponents.items():
+            if not _may_cancel(base, exponent, base in found.rooted, other):
                 continue
             absorbed = _absorb(s, other, base, exponent, _MAX_TERMS)
             if absorbed is not None:
-                rest = _without(s, below, base)
-                return s.make(arithmetic.scale, (rest, absorbed))  # type: ignore[no-any-return]
+                return s.make(arithmetic.scale, (_without(s, mine, base), absorbed))
     return None
 
 
-def _absorb(s: Any, node: Node, base: Node, exponent: float, depth: int) -> Node | None:
+def _may_cancel(base: Node, exponent: float, rooted: bool, other: Node) -> bool:
+    """Whether to look for the inverse of a factor in the other operand."""
+    if base.op is comparison.sign:
+        return exponent == 1.0
+    if exponent < 0.0:
+        return rooted
+    # A power of a length may cancel in the terms of a sum.
+    return base.op.name in _ROOTS and other.op in _SUMS
+
+
+def _absorb(s: Rewriter, node: Node, base: Node, exponent: float, depth: int) -> Node | None:
     """``node · base ** exponent`` if a positive power of the base in the node allows it."""
     if is_zero(node):
         return node
@@ -107,16 +113,17 @@ def _absorb(s: Any, node: Node, base: Node, exponent: float, depth: int) -> Node
         return None
     if node.op in (arithmetic.add, arithmetic.sub):
         parts = [_absorb(s, a, base, exponent, depth - 1) for a in node.args]
-        if base.op is comparison.sign and any(parts):
-            parts = [s.make(arithmetic.scale, (a, base)) if part is None else part
+        if any(parts) and (base.op is comparison.sign or exponent > 0.0):
+            factor = _raised(s, base, exponent)
+            parts = [s.make(arithmetic.scale, (a, factor)) if part is None else part
                      for part, a in zip(parts, node.args, strict=True)]
-        return s.make(node.op, tuple(parts)) if all(parts) else None  # type: ignore[no-any-return]
+        return s.make(node.op, tuple(parts)) if all(parts) else None
     if node.op is comparison.where:
         parts = [_absorb(s, a, base, exponent, depth - 1) for a in node.args[1:]]
-        return s.make(node.op, (node.args[0], *parts)) if all(parts) else None  # type: ignore[no-any-return]
+        return s.make(node.op, (node.args[0], *parts)) if all(parts) else None
     if node.op is layout.broadcast_to and base.type.shape == ():
         part = _absorb(s, node.args[0], base, exponent, depth - 1)
-        return None if part is None else s.make(node.op, (part,), node.params)  # type: ignore[no-any-return]
+        return None if part is None else s.make(node.op, (part,), node.params)
     if node.op in (arithmetic.mul, arithmetic.scale):
         whole = _monomial(s, node, base, exponent)
         if whole is not None:
@@ -124,40 +131,34 @@ def _absorb(s: Any, node: Node, base: Node, exponent: float, depth: int) -> Node
         for i in (0, 1):
             part = _absorb(s, node.args[i], base, exponent, depth - 1)
             if part is not None:
-                return s.make(arithmetic.scale, (part, node.args[1 - i]))  # type: ignore[no-any-return]
+                return s.make(arithmetic.scale, (part, node.args[1 - i]))
         return None
     if node.op is arithmetic.neg:
         part = _absorb(s, node.args[0], base, exponent, depth)
-        return None if part is None else s.make(arithmetic.neg, (part,))  # type: ignore[no-any-return]
-    if node.op is arithmetic.div:
+        return None if part is None else s.make(arithmetic.neg, (part,))
+    if node.op in (arithmetic.div, arithmetic.ratio):
         whole = _monomial(s, node, base, exponent)
         if whole is not None:
             return whole
         part = _absorb(s, node.args[0], base, exponent, depth - 1)
-        return None if part is None else s.make(arithmetic.div, (part, node.args[1]))  # type: ignore[no-any-return]
+        return None if part is None else s.make(node.op, (part, node.args[1]))
     return _monomial(s, node, base, exponent)
 
 
-def _monomial(s: Any, node: Node, base: Node, exponent: float) -> Node | None:
+def _monomial(s: Rewriter, node: Node, base: Node, exponent: float) -> Node | None:
     found = factors(node)
     if found is None:
         return None
     mine = found.exponents.get(base, 0.0)
     total = mine + exponent
-    if mine <= 0.0 or (base.op is not comparison.sign and total < 0.0):
+    is_sign = base.op is comparison.sign
+    if mine * exponent >= 0.0 and not is_sign or mine <= 0.0 and is_sign or (
+            exponent < 0.0 and total < 0.0):
         return None
     rest = _without(s, node, base)
-    if base.op is comparison.sign:
+    if is_sign:
         return rest
-    if total == 0.0:
-        joined = s.builder.constant(1.0)
-    elif total == 0.5:
-        joined = s.make(transcendental.sqrt, (base,))
-    elif total == 1.0:
-        joined = base
-    else:
-        number = int(total) if total % 1 == 0 else total
-        joined = s.make(arithmetic.power, (base, s.builder.constant(number)))
+    joined = _raised(s, base, total)
     out: Node = s.make(arithmetic.scale, (rest, joined))
     if total % 1 == 0 and base.op.name not in _ROOTS and not is_nonnegative(base):
         # Below zero the root, and so the product, is NaN.
@@ -166,9 +167,21 @@ def _monomial(s: Any, node: Node, base: Node, exponent: float) -> Node | None:
     return out
 
 
-def _without(s: Any, node: Node, base: Node) -> Node:
+def _raised(s: Rewriter, base: Node, exponent: float) -> Node:
+    if exponent == 0.0:
+        return s.builder.constant(1.0)
+    if exponent == 0.5:
+        return s.make(transcendental.sqrt, (base,))
+    if exponent == 1.0:
+        return base
+    number = int(exponent) if exponent % 1 == 0 else exponent
+    return s.make(arithmetic.power, (base, s.builder.constant(number)))
+
+
+def _without(s: Rewriter, node: Node, base: Node) -> Node:
     """A product without the powers of a base."""
-    if node.op in (arithmetic.mul, arithmetic.scale, arithmetic.div, arithmetic.neg):
+    if node.op in (arithmetic.mul, arithmetic.scale, arithmetic.div, arithmetic.ratio,
+                   arithmetic.neg):
         parts = tuple(_without(s, a, base) for a in node.args)
         return s.make(node.op, parts) if parts != node.args else node
     if node.op is not CONSTANT and _power_of(node)[0] is base:

@@ -1,12 +1,10 @@
 """What is known of a value without computing it: its sign, and whether it may be infinite."""
 
-from typing import Any
-
 import numpy as np
 
 from ..graph import CAPTURED, CONSTANT, INPUT, Node
 from ..ops import arithmetic, comparison, contraction, indexing, layout, reduction, transcendental
-from ..transforms.transpose import is_zero
+from .rewriter import Rewriter, is_zero
 
 _DEPTH = 40                 # levels that are looked through; beyond, nothing is known
 
@@ -16,23 +14,24 @@ _TAME = frozenset((
     comparison.where, comparison.maximum, comparison.minimum, comparison.absolute,
     comparison.sign, comparison.floor, comparison.ceil, comparison.rint, transcendental.sin,
     transcendental.cos, transcendental.tanh, transcendental.arctan, transcendental.expit,
-    transcendental.square, transcendental.real, transcendental.imag, transcendental.conj,
+    transcendental.exp, transcendental.exp2, transcendental.expm1, transcendental.sinh,
+    transcendental.cosh, transcendental.hypot, transcendental.square, transcendental.root,
+    arithmetic.ratio, reduction.norm, reduction.logsumexp, transcendental.real, transcendental.imag, transcendental.conj,
     layout.reshape, layout.transpose, layout.broadcast_to, layout.roll, layout.stack,
     layout.concatenate, layout.pad, layout.tril, layout.triu, indexing.getitem, indexing.setitem,
     indexing.scatter_add, reduction.sum, reduction.max, reduction.min, contraction.matmul,
     contraction.tensordot, contraction.einsum))
 
 
-def may_be_infinite(s: Any, node: Node, depth: int = 0) -> bool:
+def may_be_infinite(s: Rewriter, node: Node, depth: int = 0) -> bool:
     """Whether finite inputs may make the value infinite or NaN, other than by overflow of sums."""
-    memo: dict[Node, bool] = s.infinite
-    found = memo.get(node)
+    found = s.infinite.get(node)
     if found is None:
-        found = memo[node] = _may_be_infinite(s, node, depth)
+        found = s.infinite[node] = _may_be_infinite(s, node, depth)
     return found
 
 
-def _may_be_infinite(s: Any, node: Node, depth: int) -> bool:
+def _may_be_infinite(s: Rewriter, node: Node, depth: int) -> bool:
     if node.op is CONSTANT:
         return not np.all(np.isfinite(node.value))
     if node.type.dtype.kind not in "fc":
@@ -63,7 +62,7 @@ def is_nonnegative(node: Node, depth: int = 0) -> bool:
         case "constant":
             return bool(np.all(np.asarray(node.value) >= 0))
         case "abs" | "square" | "sqrt" | "exp" | "exp2" | "cosh" | "hypot" | "norm" | "expit" | \
-                "square_root":
+                "root":
             return True
         case "mul" | "scale" if args[0] is args[1]:
             return True
@@ -105,12 +104,13 @@ def is_nonzero(node: Node, depth: int = 0) -> bool:
             return any(is_nonnegative(a) and is_nonzero(a, depth + 1) for a in args)
         case "where":
             return is_nonzero(args[1], depth + 1) and (
-                is_nonzero(args[2], depth + 1) or _replaces_zero(args))
+                is_nonzero(args[2], depth + 1) or replaces_zero(node) is not None)
     return False
 
 
-def _replaces_zero(args: tuple[Node, ...]) -> bool:
-    """``where(x == 0, c, x)``."""
-    condition, _, other = args
-    return condition.op is comparison.equal and other in condition.args and any(
-        is_zero(a) for a in condition.args)
+def replaces_zero(node: Node) -> Node | None:
+    """``x`` if the node is ``where(x == 0, c, x)``."""
+    if node.op is not comparison.where or node.args[0].op is not comparison.equal:
+        return None
+    condition, _, other = node.args
+    return other if other in condition.args and any(map(is_zero, condition.args)) else None

@@ -180,7 +180,7 @@ def _stored(s: Rewriter, node: Node, depth: int) -> Support:
     return s.make(node.op, (*parts, *arrays), node.params)
 
 
-_SUPPORT: dict[Op, Callable[[Any, Node, int], Support]] = {
+_SUPPORT: dict[Op, Callable[[Rewriter, Node, int], Support]] = {
     CONSTANT: _of_constant, comparison.where: _of_where, indexing.setitem: _stored,
     indexing.scatter_add: _stored, reduction.sum: _reduced, reduction.cumsum: _accumulated,
     layout.pad: _masked_layout, layout.tril: _masked_layout, layout.triu: _masked_layout,
