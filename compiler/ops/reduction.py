@@ -114,13 +114,13 @@ def _logsumexp_call(x: Any, axis: Any, keepdims: Any) -> Any:
 def _norm_call(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     if axis is None or len(axis) == np.ndim(x):
         return np.linalg.norm(x, keepdims=keepdims)
-    if len(axis) > 2:
+    if len(axis) not in (1, 2):
         return np.sqrt(np.sum(np.square(np.abs(x)), axis=axis, keepdims=keepdims))
     return np.linalg.norm(x, axis=axis[0] if len(axis) == 1 else axis, keepdims=keepdims)
 
 
 def _norm_text(args: Any, params: Any, types: Any) -> Any:
-    if 2 < len(params["axis"]) < types[0].ndim:       # np.linalg.norm takes two axes at most
+    if len(params["axis"]) not in (1, 2, types[0].ndim):   # np.linalg.norm takes two at most
         squares = _spelling("np.sum")([f"np.square(np.abs({args[0]}))"], params, types)
         return f"np.sqrt({squares})"
     return _spelling("np.linalg.norm")(args, params, types)

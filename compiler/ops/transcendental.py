@@ -22,8 +22,8 @@ log10 = elementwise("log10", np.log10, lambda x, out: 1.0 / (x * _LN10), domain=
 log1p = elementwise("log1p", np.log1p, lambda x, out: 1.0 / (1.0 + x), domain=POSITIVE)
 sqrt = elementwise("sqrt", np.sqrt, lambda x, out: 0.5 / out, domain=POSITIVE)
 # The square root of what is a sum of squares: a length, which has a corner at zero.
-root = elementwise("root", np.sqrt, lambda x, out: ratio(0.5, out), domain=POSITIVE, python="",
-                   expand=lambda x: np.sqrt(x))
+root = elementwise("root", np.sqrt, lambda x, out: ratio(0.5, out), domain=POSITIVE,
+                   python="np.sqrt", expand=lambda x: np.sqrt(x))
 cbrt = elementwise("cbrt", np.cbrt, lambda x, out: 1.0 / (3.0 * out * out), domain=POSITIVE)
 square = elementwise("square", np.square, lambda x, out: 2.0 * x)
 reciprocal = elementwise("reciprocal", np.reciprocal, lambda x, out: -out * out, domain=POSITIVE)

@@ -116,7 +116,7 @@ def _inwards(s: Rewriter, c: Node, p: Node, shape: tuple[int, ...]) -> Node | No
         return filled(s, s.make(arithmetic.scale, (c.args[0], p)), shape)
     if c.op in (layout.reshape, layout.transpose) and _is_selection(c.args[0]):
         return s.make(arithmetic.scale, (_selection_of(s, c), p))
-    if c.type.shape != shape:
+    if c.type.shape != shape or constant_number(p) is not None:
         return None
     if c.op in _WRITTEN:
         base, value, *arrays = c.args
