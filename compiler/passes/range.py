@@ -81,7 +81,9 @@ def is_nonnegative(node: Node, depth: int = 0) -> bool:
 
 
 def is_nonzero(node: Node, depth: int = 0) -> bool:
-    """Whether the value is certainly not zero."""
+    """Whether the value is certainly not zero; a count has something to count."""
+    if node.type.dtype.kind in "iu" and node.op is not CONSTANT:
+        return True
     if depth > 8:
         return False
     args = node.args
