@@ -62,6 +62,11 @@ _SPELLINGS: dict[Op, Spelling] = {
     comparison.where: lambda a, n: _conditional(a[1].text, a[0].text, a[2].text),
     comparison.maximum: _maximum(">="), comparison.minimum: _maximum("<="),
     comparison.absolute: lambda a, n: Expression(f"abs({a[0].text})"),
+    comparison.logical_not: lambda a, n: Expression(f"(not {a[0].within(ATOM)})"),
+    comparison.logical_and: lambda a, n: Expression(
+        f"({a[0].within(ATOM)} and {a[1].within(ATOM)})"),
+    comparison.logical_or: lambda a, n: Expression(
+        f"({a[0].within(ATOM)} or {a[1].within(ATOM)})"),
     arithmetic.power: _power,
     transcendental.square: lambda a, n: infix("*", 5, a[0], a[0]) if a[0].text.isidentifier()
         else infix("**", 7, a[0], number(2)),
@@ -157,7 +162,8 @@ class ScalarPrinter(NumpyPrinter):
         self.unpack_elements()
 
     def _result(self, node: Node) -> str:
-        if node.op in (INPUT, CAPTURED, CONSTANT) and node.type.shape:
+        source = node.args[0] if node.op is layout.reshape else node
+        if source.op in (INPUT, CAPTURED, CONSTANT) and node.type.shape:
             return f"{self.expressions[node].text}.copy()"
         return self.expressions[node].text
 

@@ -24,6 +24,19 @@ mul = elementwise("mul", np.multiply, lambda x, y, out: y, lambda x, y, out: x,
 div = elementwise("div", np.true_divide, lambda x, y, out: 1.0 / y,
                   lambda x, y, out: -(out / y),
                   infix=Infix("/", 5), domain=((-2.0, 2.0), (0.5, 2.0)), python="np.divide")
+
+def _ratio_call(x: Any, r: Any) -> Any:
+    return np.true_divide(x, np.where(np.equal(r, 0), np.inf, r))
+
+
+# x/r, and zero where r is zero: the gradient of a length r at its corner, where |r|′(0) = 0. Its
+# own derivative is that of the quotient, so that the curvature there is infinite or NaN, not 0.
+ratio = elementwise("ratio", _ratio_call, lambda x, r, out: 1.0 / r,
+                    lambda x, r, out: -(out / r),
+                    python=lambda args, params, types: f"(({args[0]}) / "
+                        f"np.where({args[1]} == 0, np.inf, {args[1]}))",
+                    domain=((-2.0, 2.0), (0.5, 2.0)),
+                    expand=lambda x, r: x / np.where(r == 0, np.inf, r))
 power = elementwise("power", np.power, _power_by_base, _power_by_exponent,
                     infix=Infix("**", 7), domain=((0.3, 2.0), (-2.0, 2.0)))
 neg = elementwise("neg", np.negative, -1.0, infix=Infix("-", 6), python="np.negative")

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.special as special
 
 from ..arraytype import ArrayType
-from .arithmetic import scale
+from .arithmetic import ratio, scale
 from .row import General, Linear, Op, ZeroDerivative, batch_by_axis, sample
 
 
@@ -55,7 +55,7 @@ def _reduction(name: Any, call: Any, derivative: Any, callee: Any = None, sample
         return call(x, axis=axis, keepdims=keepdims)
 
     row = Op(name, reduce, _reduced_type(call), derivative, params=("axis", "keepdims"),
-             python=_spelling(callee or f"np.{name}"), samples=samples,
+             python=fields.pop("python", _spelling(callee or f"np.{name}")), samples=samples,
              batch=batch_by_axis(lambda: row), **fields)
     return row
 
@@ -111,7 +111,33 @@ def _logsumexp_call(x: Any, axis: Any, keepdims: Any) -> Any:
     return special.logsumexp(x, axis=axis if len(axis) < np.ndim(x) else None, keepdims=keepdims)
 
 
+def _norm_call(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    if axis is None or len(axis) == np.ndim(x):
+        return np.linalg.norm(x, keepdims=keepdims)
+    if len(axis) not in (1, 2):
+        return np.sqrt(np.sum(np.square(np.abs(x)), axis=axis, keepdims=keepdims))
+    return np.linalg.norm(x, axis=axis[0] if len(axis) == 1 else axis, keepdims=keepdims)
+
+
+def _norm_text(args: Any, params: Any, types: Any) -> Any:
+    if len(params["axis"]) not in (1, 2, types[0].ndim):   # np.linalg.norm takes two at most
+        squares = _spelling("np.sum")([f"np.square(np.abs({args[0]}))"], params, types)
+        return f"np.sqrt({squares})"
+    return _spelling("np.linalg.norm")(args, params, types)
+
+
+def _norm_jvp(args: Any, tangents: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    (x,), (t,) = args, tangents
+    length = expand(out, x, axis, keepdims)
+    if x.dtype.kind == "c":
+        return np.sum(np.real(scale(t, np.conj(x) / np.where(length == 0, np.inf, length))),
+                      axis=axis, keepdims=keepdims)
+    return np.sum(scale(t, ratio(x, length)), axis=axis, keepdims=keepdims)
+
+
 sum = _reduction("sum", np.sum, Linear(_sum_transpose), samples=_SAMPLES + _EMPTY)
+norm = _reduction("norm", _norm_call, General(_norm_jvp), python=_norm_text,
+                  samples=_SAMPLES + (sample((2, 3, 2, 2), axis=(0, 1, 3), keepdims=False),))
 prod = _reduction("prod", np.prod, General(_prod_jvp), samples=_SAMPLES + _EMPTY)
 max = _reduction("max", np.max, General(_extremum_jvp))
 min = _reduction("min", np.min, General(_extremum_jvp))

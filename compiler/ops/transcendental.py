@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.special as special
 
+from .arithmetic import ratio
 from .row import Linear, Op, elementwise, elementwise_type
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
@@ -20,6 +21,9 @@ log2 = elementwise("log2", np.log2, lambda x, out: 1.0 / (x * _LN2), domain=POSI
 log10 = elementwise("log10", np.log10, lambda x, out: 1.0 / (x * _LN10), domain=POSITIVE)
 log1p = elementwise("log1p", np.log1p, lambda x, out: 1.0 / (1.0 + x), domain=POSITIVE)
 sqrt = elementwise("sqrt", np.sqrt, lambda x, out: 0.5 / out, domain=POSITIVE)
+# The square root of what is a sum of squares: a length, which has a corner at zero.
+root = elementwise("root", np.sqrt, lambda x, out: ratio(0.5, out), domain=POSITIVE,
+                   python="np.sqrt", expand=lambda x: np.sqrt(x))
 cbrt = elementwise("cbrt", np.cbrt, lambda x, out: 1.0 / (3.0 * out * out), domain=POSITIVE)
 square = elementwise("square", np.square, lambda x, out: 2.0 * x)
 reciprocal = elementwise("reciprocal", np.reciprocal, lambda x, out: -out * out, domain=POSITIVE)
@@ -53,8 +57,7 @@ arctan2 = elementwise("arctan2", np.arctan2,
                       lambda y, x, out: -(y / np.hypot(x, y)) / np.hypot(x, y),
                       domain=((0.2, 2.0), (-2.0, 2.0)))
 hypot = elementwise("hypot", np.hypot,
-                    lambda x, y, out: x / np.where(out == 0, 1.0, out),
-                    lambda x, y, out: y / np.where(out == 0, 1.0, out),
+                    lambda x, y, out: ratio(x, out), lambda x, y, out: ratio(y, out),
                     domain=((0.2, 2.0), (-2.0, 2.0)))
 logaddexp = elementwise("logaddexp", np.logaddexp,
                         lambda x, y, out: special.expit(x - y),

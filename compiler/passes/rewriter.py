@@ -17,6 +17,9 @@ class Rewriter(Protocol):
 
     builder: Builder
     supports: dict[Node, Node | None]
+    far_supports: dict[Node, Node | bool]
+    infinite: dict[Node, bool]
+    guarded: set[tuple[Node, Node]]
     narrow: bool
 
     def make(self, op: Op, args: tuple[Node, ...], params: tuple[Any, ...] = ()) -> Node:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arraytype import ArrayType
 from ..graph import CAPTURED, CONSTANT, INPUT, Graph, Guard, Node
-from ..ops import arithmetic, comparison, contraction, indexing, layout, reduction
+from ..ops import arithmetic, comparison, contraction, indexing, layout, reduction, transcendental
 from ..ops.row import Op
 from ..trace.tracer import TraceBuilder, Tracer, record
 
@@ -22,7 +22,8 @@ _BY_OBJECTS = frozenset((
     indexing.scatter_add, reduction.sum, reduction.prod, reduction.cumsum, reduction.cumprod,
     contraction.matmul, contraction.tensordot, contraction.einsum))
 _CONTRACTIONS = frozenset((contraction.matmul, contraction.tensordot, contraction.einsum))
-_EXTREMA = {reduction.max: comparison.maximum, reduction.min: comparison.minimum}
+_EXTREMA = {reduction.max: comparison.maximum, reduction.min: comparison.minimum,
+            reduction.any: comparison.logical_or, reduction.all: comparison.logical_and}
 
 
 class _Product:
@@ -54,7 +55,7 @@ def is_scalarizable(graph: Graph, limit: int) -> bool:
         if total > limit:
             return False
         if node.op in (INPUT, CONSTANT, CAPTURED) or node.op in _BY_OBJECTS or \
-                node.op in _EXTREMA or node.op is arithmetic.as_float:
+                node.op in _EXTREMA or node.op is reduction.norm or node.op is arithmetic.as_float:
             continue
         if node.op is arithmetic.convert:
             if type.dtype.kind != "f" and node.args[0].type.dtype.kind == "f":
@@ -133,6 +134,11 @@ def _value(builder: TraceBuilder, node: Node, args: list[Any], tangents: set[Nod
         return args[0]
     if node.op in _EXTREMA:
         return _extremum(_EXTREMA[node.op], args[0], node.settings)
+    if node.op is reduction.norm:
+        squares = _elementwise(transcendental.square, args, node.args[0].type.shape)
+        total = reduction.sum.call(np.asarray(squares, dtype=object) if not isinstance(
+            squares, Tracer) else _object_array((), [squares]), **node.settings)
+        return _elementwise(transcendental.sqrt, [total], node.type.shape)
     if node.op in _BY_OBJECTS:
         n_data = len(args)
         if node.op in (indexing.getitem, indexing.setitem, indexing.scatter_add):

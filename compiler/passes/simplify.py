@@ -34,6 +34,9 @@ class Simplifier:
             self.by_root.setdefault(row.root, []).append((row, first_operators(row.pattern)))
         self.candidates: dict[tuple[Op, ...], tuple[Rule, ...]] = {}
         self.supports: dict[Node, Node | None] = {}      # see support.py
+        self.far_supports: dict[Node, Node | bool] = {}  # see strong.py
+        self.infinite: dict[Node, bool] = {}             # see range.py
+        self.guarded: set[tuple[Node, Node]] = set()     # products under a selection already
 
     def make(self, op: Op, args: tuple[Node, ...], params: tuple[Any, ...] = ()) -> Node:
         """Apply an operator, simplified."""

@@ -22,7 +22,9 @@ from ..ops import (
     transcendental,
 )
 from ..ops.row import Op, broadcast_shapes
+from .cancel import cancel
 from .rewriter import Rewrite, Rewriter, constant_number, filled, is_true, is_zero, zeros
+from .strong import select_product, strong_product
 
 _KNOWN = 4096         # elements of a mask that is computed at once if it is constant
 _NESTING = 4          # selections within selections through which a product is pushed
@@ -43,11 +45,23 @@ def scale(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node 
     if is_zero(c) or is_zero(p):
         kind = arithmetic.scale.type_rule(c.type, p.type)
         return zeros(s, kind.dtype, kind.shape)
+    for mask, other in ((_truth(p), c), (_truth(c), p)):
+        if mask is not None and other.type.dtype.kind in "fc":
+            return s.make(comparison.where, (mask, other, s.builder.constant(0.0)))
+    if (c, p) in s.guarded:
+        return cancel(s, c, p)
     for zero_in, other in (args, args[::-1]):
         moved = _protect(s, zero_in, other)
         if moved is not None:
             return moved
-    return None
+    return cancel(s, c, p) or strong_product(s, c, p)
+
+
+def _truth(node: Node) -> Node | None:
+    """The condition behind a factor that is one where it holds and zero elsewhere."""
+    if node.op is arithmetic.convert:
+        (node,) = node.args
+    return node if node.type.dtype.kind == "b" and node.op is not CONSTANT else None
 
 
 def _protect(s: Rewriter, c: Node, p: Node) -> Node | None:
@@ -63,9 +77,7 @@ def _protect(s: Rewriter, c: Node, p: Node) -> Node | None:
     mask = support(s, c)
     if mask is None:
         return None
-    product = s.make(arithmetic.mul, (c, p))
-    zero = s.builder.constant(product.type.dtype.type(0))
-    return s.make(comparison.where, (mask, product, zero))
+    return select_product(s, mask, c, p)
 
 
 def _is_finite(node: Node) -> bool:
@@ -104,7 +116,7 @@ def _inwards(s: Rewriter, c: Node, p: Node, shape: tuple[int, ...]) -> Node | No
         return filled(s, s.make(arithmetic.scale, (c.args[0], p)), shape)
     if c.op in (layout.reshape, layout.transpose) and _is_selection(c.args[0]):
         return s.make(arithmetic.scale, (_selection_of(s, c), p))
-    if c.type.shape != shape:
+    if c.type.shape != shape or constant_number(p) is not None:
         return None
     if c.op in _WRITTEN:
         base, value, *arrays = c.args

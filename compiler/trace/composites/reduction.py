@@ -286,10 +286,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 def _euclidean(x: Any, axes: Any, keepdims: bool) -> Any:
-    square = np.real(x * np.conj(x)) if x.dtype.kind == "c" else x * x
-    total = np.sum(square, axis=axes, keepdims=keepdims)
-    # Zero is a corner of the norm; its derivative there is taken as zero.
-    return np.where(total == 0, 0.0, np.sqrt(np.where(total == 0, 1.0, total)))
+    return reduction.norm(x, axis=axes, keepdims=keepdims)
 
 
 def _vector_norm(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:

@@ -1,0 +1,118 @@
+"""What is known of a value without computing it: its sign, and whether it may be infinite."""
+
+import numpy as np
+
+from ..graph import CAPTURED, CONSTANT, INPUT, Node
+from ..ops import arithmetic, comparison, contraction, indexing, layout, reduction, transcendental
+from .rewriter import Rewriter, is_zero
+
+_DEPTH = 40                 # levels that are looked through; beyond, nothing is known
+
+_TAME = frozenset((
+    INPUT, CAPTURED, arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.scale,
+    arithmetic.neg, arithmetic.positive, arithmetic.convert, arithmetic.as_float,
+    comparison.where, comparison.maximum, comparison.minimum, comparison.absolute,
+    comparison.sign, comparison.floor, comparison.ceil, comparison.rint, transcendental.sin,
+    transcendental.cos, transcendental.tanh, transcendental.arctan, transcendental.expit,
+    transcendental.exp, transcendental.exp2, transcendental.expm1, transcendental.sinh,
+    transcendental.cosh, transcendental.hypot, transcendental.square, transcendental.root,
+    arithmetic.ratio, reduction.norm, reduction.logsumexp, transcendental.real, transcendental.imag, transcendental.conj,
+    layout.reshape, layout.transpose, layout.broadcast_to, layout.roll, layout.stack,
+    layout.concatenate, layout.pad, layout.tril, layout.triu, indexing.getitem, indexing.setitem,
+    indexing.scatter_add, reduction.sum, reduction.max, reduction.min, contraction.matmul,
+    contraction.tensordot, contraction.einsum))
+
+
+def may_be_infinite(s: Rewriter, node: Node, depth: int = 0) -> bool:
+    """Whether finite inputs may make the value infinite or NaN, other than by overflow of sums."""
+    found = s.infinite.get(node)
+    if found is None:
+        found = s.infinite[node] = _may_be_infinite(s, node, depth)
+    return found
+
+
+def _may_be_infinite(s: Rewriter, node: Node, depth: int) -> bool:
+    if node.op is CONSTANT:
+        return not np.all(np.isfinite(node.value))
+    if node.type.dtype.kind not in "fc":
+        return False
+    if depth > _DEPTH:
+        return True
+    args = node.args
+    if node.op is arithmetic.div and not is_nonzero(args[1]):
+        return True
+    if node.op is transcendental.sqrt and not is_nonnegative(args[0]):
+        return True
+    if node.op is arithmetic.power and not (
+            args[1].op is CONSTANT and np.all(np.asarray(args[1].value) >= 0)
+            and np.all(np.mod(args[1].value, 1) == 0)):
+        return True
+    if node.op not in _TAME and node.op not in (arithmetic.div, arithmetic.power,
+                                                transcendental.sqrt):
+        return True
+    return any(may_be_infinite(s, a, depth + 1) for a in args)
+
+
+def is_nonnegative(node: Node, depth: int = 0) -> bool:
+    """Whether the value is certainly not negative (NaN apart)."""
+    if depth > 8 or node.type.dtype.kind == "c":
+        return False
+    args = node.args
+    match node.op.name:
+        case "constant":
+            return bool(np.all(np.asarray(node.value) >= 0))
+        case "abs" | "square" | "sqrt" | "exp" | "exp2" | "cosh" | "hypot" | "norm" | "expit" | \
+                "root":
+            return True
+        case "mul" | "scale" if args[0] is args[1]:
+            return True
+        case "power" if args[1].op is CONSTANT:
+            even = bool(np.all(np.mod(args[1].value, 2) == 0))
+            return even or is_nonnegative(args[0], depth + 1)
+        case "add" | "mul" | "scale" | "div":
+            return all(is_nonnegative(a, depth + 1) for a in args)
+        case "sum" | "broadcast_to" | "reshape" | "transpose" | "getitem" | "convert" | "max":
+            return is_nonnegative(args[0], depth + 1)
+        case "maximum":
+            return any(is_nonnegative(a, depth + 1) for a in args)
+        case "where":
+            return all(is_nonnegative(a, depth + 1) for a in args[1:])
+    return False
+
+
+def is_nonzero(node: Node, depth: int = 0) -> bool:
+    """Whether the value is certainly not zero; a count has something to count."""
+    if node.type.dtype.kind in "iu" and node.op is not CONSTANT:
+        return True
+    if depth > 8:
+        return False
+    args = node.args
+    match node.op.name:
+        case "constant":
+            return bool(np.all(node.value))
+        case "exp" | "exp2" | "cosh":
+            return True
+        case "hypot":
+            return any(is_nonzero(a, depth + 1) for a in args)
+        case "add":
+            return all(is_nonnegative(a) for a in args) and any(
+                is_nonzero(a, depth + 1) for a in args)
+        case "mul" | "scale":
+            return all(is_nonzero(a, depth + 1) for a in args)
+        case "sqrt" | "abs" | "neg" | "square" | "broadcast_to" | "reshape" | "transpose" | \
+                "getitem" | "convert":
+            return is_nonzero(args[0], depth + 1)
+        case "maximum":
+            return any(is_nonnegative(a) and is_nonzero(a, depth + 1) for a in args)
+        case "where":
+            return is_nonzero(args[1], depth + 1) and (
+                is_nonzero(args[2], depth + 1) or replaces_zero(node) is not None)
+    return False
+
+
+def replaces_zero(node: Node) -> Node | None:
+    """``x`` if the node is ``where(x == 0, c, x)``."""
+    if node.op is not comparison.where or node.args[0].op is not comparison.equal:
+        return None
+    condition, _, other = node.args
+    return other if other in condition.args and any(map(is_zero, condition.args)) else None

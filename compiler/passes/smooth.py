@@ -1,0 +1,155 @@
+"""Before differentiation: functions that are smooth, although a part of them is not.
+
+``√(x²+y²)**2`` is a polynomial, but its chain rule meets the corner of the length. Here squares of
+lengths become sums of squares, the root of one square an absolute value, and the root of a sum of
+squares a :data:`root`, a length whose gradient at the corner is zero, like that of ``|x|``.
+All are STABLE: at least as accurate as what they replace.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..graph import Builder, Graph, Guard, Node, keep_leaf
+from ..ops import arithmetic, comparison, reduction, transcendental
+from .pattern import constant_number
+from .range import is_nonnegative
+from .simplify import Simplifier
+
+
+def smooth(graph: Graph) -> Graph:
+    """The graph with lengths and their squares in the form that differentiates well."""
+    if not any(node.op in _REWRITES for node in graph.nodes):
+        return graph
+    builder = Builder(graph.name)
+    narrow = any(np.dtype(node.type.dtype) == np.float32 for node in graph.nodes
+                 if hasattr(node.type, "dtype"))
+    simplifier = Simplifier(builder, (), narrow)
+    new: dict[Node, Node] = {node: keep_leaf(builder, node) for node in graph.inputs}
+    for node in graph.nodes:
+        if node in new:
+            continue
+        if not node.args:
+            new[node] = keep_leaf(builder, node)
+            continue
+        builder.origin = node.origin
+        args = tuple([new[a] for a in node.args])
+        rewrite = _REWRITES.get(node.op)
+        made = rewrite(builder, args, node.params) if rewrite is not None else None
+        if made is None or not simplifier.fits(made.type, node.type):
+            made = builder.emit(node.op, args, node.params)
+        new[node] = made
+    builder.origin = None
+    guards = [Guard(new[g.node], g.expected, g.origin) for g in graph.guards]
+    builder.guards = guards
+    return builder.graph([new[n] for n in graph.outputs])
+
+
+def _even_power(node: Node) -> tuple[Node, int] | None:
+    """``(u, 2k)`` if the node is u to an even power."""
+    if node.type.dtype.kind != "f":
+        return None
+    if node.op in (arithmetic.mul, arithmetic.scale) and node.args[0] is node.args[1]:
+        return node.args[0], 2
+    if node.op is transcendental.square:
+        return node.args[0], 2
+    if node.op is arithmetic.power:
+        number = constant_number(node.args[1])
+        if isinstance(number, (int, float)) and number > 0 and number % 2 == 0:
+            return node.args[0], int(number)
+    return None
+
+
+def _is_square_sum(node: Node) -> bool:
+    """Whether a value is a sum of squares."""
+    if node.op in (arithmetic.add,):
+        return all(map(_is_square_sum, node.args))
+    if node.op is reduction.sum:
+        return _is_square_sum(node.args[0])
+    return _even_power(node) is not None
+
+
+def _square(builder: Builder, node: Node) -> Node | None:
+    """The square of a length as a sum of squares."""
+    if node.type.dtype.kind != "f":
+        return None
+    if node.op is transcendental.root:
+        return node.args[0]
+    if node.op is comparison.absolute and node.args[0].type.dtype.kind == "f":
+        return builder.emit(arithmetic.mul, (node.args[0], node.args[0]))
+    if node.op is transcendental.hypot:
+        return builder.emit(arithmetic.add, tuple(
+            builder.emit(arithmetic.mul, (a, a)) for a in node.args))
+    if node.op is reduction.norm and node.args[0].type.dtype.kind == "f":
+        (x,) = node.args
+        return builder.emit(reduction.sum, (builder.emit(arithmetic.mul, (x, x)),), node.params)
+    return None
+
+
+def _raise(builder: Builder, node: Node, exponent: float) -> Node:
+    if exponent == 1:
+        return node
+    if exponent == 2:
+        return builder.emit(arithmetic.mul, (node, node))
+    number = int(exponent) if exponent % 1 == 0 else exponent
+    return builder.emit(arithmetic.power, (node, builder.constant(number)))
+
+
+def _of_sqrt(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
+    """√(u²) = |u|, √(u⁴) = u²; √(u² + v²) is a length."""
+    (x,) = args
+    if x.type.dtype.kind != "f":
+        return None
+    single = _even_power(x)
+    if single is not None:
+        base, exponent = single
+        half = exponent // 2
+        if half % 2 == 1 and not is_nonnegative(base):
+            base = builder.emit(comparison.absolute, (base,))
+        return _raise(builder, base, half)
+    return builder.emit(transcendental.root, args) if _is_square_sum(x) else None
+
+
+def _of_power(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
+    """r**2k = (r²)**k for a length r; (u²)**c = |u|**2c."""
+    base, exponent = args
+    number = constant_number(exponent)
+    if not isinstance(number, (int, float)) or number <= 0:
+        return None
+    if number == 0.5:
+        return _of_sqrt(builder, (base,), params)
+    if number % 2 == 0:
+        square = _square(builder, base)
+        return None if square is None else _raise(builder, square, number // 2)
+    single = _even_power(base)
+    if single is not None and number % 1 != 0:
+        size = builder.emit(comparison.absolute, (single[0],))
+        return _raise(builder, size, single[1] * number)
+    return None
+
+
+def _of_product(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
+    """r·r = r² for a length r."""
+    return _square(builder, args[0]) if args[0] is args[1] else None
+
+
+def _of_square(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
+    return _square(builder, args[0])
+
+
+def _of_absolute(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
+    """|q| = q where q cannot be negative."""
+    return args[0] if is_nonnegative(args[0]) else None
+
+
+def _of_extremum(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
+    """max(x, −x) = |x|."""
+    for x, y in (args, args[::-1]):
+        if y.op is arithmetic.neg and y.args[0] is x and x.type.dtype.kind == "f":
+            return builder.emit(comparison.absolute, (x,))
+    return None
+
+
+_REWRITES = {transcendental.sqrt: _of_sqrt, arithmetic.power: _of_power,
+             arithmetic.mul: _of_product, transcendental.square: _of_square,
+             comparison.absolute: _of_absolute, comparison.maximum: _of_extremum}
