@@ -375,14 +375,18 @@ class Function(NamedTuple):
     lines: Sequence[str]
 
 
+# A name that is not an attribute, and whether it is called or has an attribute taken.
+_NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)([.(])")
+
+
 def module_text(functions: Sequence[Function], constants: Sequence[str], hands_over: bool) -> str:
     """A module of functions, with the imports it needs."""
     code = [*constants, *[line for f in functions for line in f.lines]]
     everything = "\n".join(line for line in code if not line.lstrip().startswith("#"))
-    imports = ["import numpy as np"] if re.search(r"\bnp\.", everything) else []
-    imports += [f"from scipy import {name}" for name in SCIPY_MODULES
-                if re.search(rf"(?<![\w.]){name}\.", everything)]
-    mathematics = [n for n in MATH_NAMES if re.search(rf"(?<![\w.]){n}\(", everything)]
+    used = set(_NAME.findall(everything))
+    imports = ["import numpy as np"] if ("np", ".") in used else []
+    imports += [f"from scipy import {name}" for name in SCIPY_MODULES if (name, ".") in used]
+    mathematics = [name for name in MATH_NAMES if (name, "(") in used]
     if mathematics:
         imports.insert(0, f"from math import {', '.join(mathematics)}\n")
     printed = [Function(f.name, f.parameters,

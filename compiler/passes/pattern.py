@@ -19,6 +19,8 @@ from ..ops.table import TABLE
 Exactness = Literal["EXACT", "STABLE", "FAST"]
 Bindings = dict[str, Node]
 Make = Callable[[Op, tuple[Node, ...]], Node]
+Matcher = Callable[[Node, Bindings], bool]
+Maker = Callable[[Bindings, Builder, Make], Node]
 
 _OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "power",
               ast.MatMult: "matmul"}
@@ -34,7 +36,9 @@ class Rule:
     """
 
     pattern: ast.expr
+    matches: Callable[[tuple[Node, ...], Bindings], bool]      # on the operands of the root
     replacement: ast.expr
+    build: Maker
     exactness: Exactness
     text: str
     when: Callable[[Bindings], bool] | None = None
@@ -48,7 +52,9 @@ class Rule:
 def rule(exactness: Exactness, text: str, when: Callable[[Bindings], bool] | None = None) -> Rule:
     """A rule from ``"pattern -> replacement"``."""
     left, right = text.split("->")
-    return Rule(_parse(left), _parse(right), exactness, text, when)
+    pattern, replacement = _parse(left), _parse(right)
+    return Rule(pattern, _match_operands(pattern), replacement, _maker(replacement), exactness,
+                text, when)
 
 
 def _parse(text: str) -> ast.expr:
@@ -103,41 +109,68 @@ def first_operators(expr: ast.expr) -> tuple[Op | None, ...]:
     return tuple(out)
 
 
-def match(expr: ast.expr, node: Node, bound: Bindings) -> bool:
-    """Whether the node has the form of the pattern; fills ``bound``."""
+def _matcher(expr: ast.expr) -> Matcher:
+    """A function that tells whether a node has the form of the pattern; it fills the bindings."""
     literal = _literal(expr)
     if literal is not None:
-        value = constant_number(node)
-        return value is not None and not np.iscomplexobj(value) and float(value) == literal and \
-            bool(np.signbit(float(value)) == np.signbit(literal))
+        return _match_literal(literal)
     if isinstance(expr, ast.Name):
-        if expr.id in _CONSTANTS and constant_number(node) is None:
+        return _match_variable(expr.id, expr.id in _CONSTANTS)
+    op, operands = _op_of(expr), _match_operands(expr)
+    return lambda node, bound: node.op is op and operands(node.args, bound)
+
+
+def _match_literal(literal: float) -> Matcher:
+    sign = bool(np.signbit(literal))
+
+    def matches(node: Node, bound: Bindings) -> bool:
+        if node.op is not CONSTANT or node.type.shape != ():
             return False
-        return bound.setdefault(expr.id, node) is node
-    op = _op_of(expr)
-    if node.op is not op:
-        return False
-    operands = _operands(expr)
-    orders = [node.args]
-    if op.commutative and len(node.args) == 2:
-        orders.append(node.args[::-1])
-    for args in orders:
-        trial = dict(bound)
-        if all(match(e, a, trial) for e, a in zip(operands, args, strict=True)):
-            bound.update(trial)
+        value = node.value
+        return bool(value == literal) and not np.iscomplexobj(value) and \
+            bool(np.signbit(float(value))) == sign
+    return matches
+
+
+def _match_variable(name: str, constant: bool) -> Matcher:
+    def matches(node: Node, bound: Bindings) -> bool:
+        if constant and constant_number(node) is None:
+            return False
+        return bound.setdefault(name, node) is node
+    return matches
+
+
+def _match_operands(expr: ast.expr) -> Callable[[tuple[Node, ...], Bindings], bool]:
+    """Matches all operands of an application, in either order if that makes no difference."""
+    parts = [_matcher(e) for e in _operands(expr)]
+    if len(parts) == 1:
+        (only,) = parts
+        return lambda args, bound: only(args[0], bound)
+    first, second = parts[:2]
+    if len(parts) > 2 or not _op_of(expr).commutative:
+        return lambda args, bound: all(p(a, bound) for p, a in zip(parts, args, strict=True))
+
+    def matches(args: tuple[Node, ...], bound: Bindings) -> bool:
+        before = bound.copy()
+        x, y = args
+        if first(x, bound) and second(y, bound):
             return True
-    return False
+        bound.clear()
+        bound.update(before)
+        return first(y, bound) and second(x, bound)
+    return matches
 
 
-def build(expr: ast.expr, bound: Bindings, builder: Builder, make: Make) -> Node:
-    """The node a replacement stands for."""
+def _maker(expr: ast.expr) -> Maker:
+    """A function that builds the node a replacement stands for."""
     literal = _literal(expr)
     if literal is not None:
-        return builder.constant(literal)
+        return lambda bound, builder, make: builder.constant(literal)
     if isinstance(expr, ast.Name):
-        return bound[expr.id]
-    args = tuple(build(e, bound, builder, make) for e in _operands(expr))
-    return make(_op_of(expr), args)
+        name = expr.id
+        return lambda bound, builder, make: bound[name]
+    op, parts = _op_of(expr), [_maker(e) for e in _operands(expr)]
+    return lambda bound, builder, make: make(op, tuple([p(bound, builder, make) for p in parts]))
 
 
 def is_leaf(node: Node) -> bool:

@@ -16,7 +16,7 @@ from ..interpret import compute
 from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.row import Op
 from ..transforms.transpose import is_zero
-from .pattern import Bindings, Rule, build, first_operators, match
+from .pattern import Bindings, Rule, first_operators
 from .rules import SIMPLIFY
 from .structural import STRUCTURAL
 
@@ -82,12 +82,12 @@ class Simplifier:
             rows = self.candidates[key] = self._candidates(op, [a.op for a in args])
         for row in rows:
             bound: Bindings = {}
-            if not match(row.pattern, Node(op, args, params, None), bound):
+            if not row.matches(args, bound):
                 continue
             if row.when is not None and not row.when(bound):
                 continue
             try:
-                node = build(row.replacement, bound, self.builder, self.make)
+                node = row.build(bound, self.builder, self.make)
             except TypeError:        # NumPy has no such operation on these types: −x of booleans
                 continue
             if self.fits(node.type, _type(op, args, params)):
