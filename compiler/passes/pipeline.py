@@ -8,13 +8,14 @@ from .canonical import assemble, flip_differences, lower_products
 from .dead import remove_dead
 from .expand import expand
 from .scalarize import scalarize
+from .shifts import settle_shifts
 from .simplify import simplify
 from .smooth import smooth
 
 Pass = Callable[[Graph], Graph]
 
 # Before differentiation: what the user wrote, in its stable form.
-PREPARE: tuple[Pass, ...] = (remove_dead, simplify, smooth, remove_dead)
+PREPARE: tuple[Pass, ...] = (remove_dead, simplify, settle_shifts, smooth, remove_dead)
 
 # After it. ``lower_products`` uncovers nothing new, so one simplification is enough.
 SIMPLE: tuple[Pass, ...] = (expand, remove_dead, simplify, remove_dead)

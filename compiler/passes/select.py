@@ -10,7 +10,7 @@ from ..graph import CONSTANT, Node
 from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.index_form import getitem_shape
 from ..ops.row import Op
-from .rewriter import Rewrite, Rewriter, filled, is_true, is_zero
+from .rewriter import Rewrite, Rewriter, filled, is_true, is_zero, zeros
 
 _SMALL = 32     # elements of an index range that are compared one by one
 
@@ -155,11 +155,18 @@ def setitem(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Nod
 
 
 def scatter_add(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
-    """Adding to a place just cleared stores; adding everywhere adds; twice in a place, once."""
+    """Adding to a place just cleared stores; adding everywhere adds; twice in a place, once.
+
+    What has been scattered before is not scattered again, but added.
+    """
     x, value, *arrays = args
     (index,) = params
     if is_zero(value):
         return x
+    if arrays and not is_zero(x):
+        nothing = zeros(s, x.type.dtype, x.type.shape)
+        before = s.builder.memo.get((indexing.scatter_add, (nothing, *args[1:]), params))
+        return None if before is None else s.make(arithmetic.add, (x, before))
     if arrays or value.type.dtype != x.type.dtype:
         return None
     if None in index:
