@@ -12,6 +12,6 @@ def layer_norm_vjp(x, gamma, beta, ct):
     t_2 = gamma * t / t_1
     t_3 = ct / t_1
     # var = x.var(axis=-1, keepdims=True)
-    x_bar = t_3 * gamma - 0.4 * (0.5 * np.sum(ct * (t_2 / t_1), axis=1)[:, None] / t_1) * t
+    x_bar = t_3 * gamma - 0.2 * np.sum(ct * (t_2 / t_1), axis=1)[:, None] / t_1 * t
     return (t_2 + beta, x_bar - 0.2 * np.sum(x_bar, axis=1)[:, None], np.sum(t_3 * t, axis=0),
             np.sum(ct, axis=0))

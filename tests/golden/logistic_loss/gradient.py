@@ -10,5 +10,5 @@ def logistic_loss_vjp(w, b, x, y, ct):
     t_1 = special.log_expit(-t)
     # p = 1 / (1 + np.exp(-(x @ w + b)))
     t_2 = (special.expit(t) - y) * ct / 6
-    return (-(np.sum(y * log_expit_t + (1 - y) * t_1) / 6), x.T @ t_2, np.sum(t_2),
-            t_2[:, None] * w, ct * t_1 / 6 - ct * log_expit_t / 6)
+    return (-np.sum(y * log_expit_t + (1 - y) * t_1) / 6, x.T @ t_2, np.sum(t_2), t_2[:, None] * w,
+            ct * t_1 / 6 - ct * log_expit_t / 6)

@@ -1,0 +1,6 @@
+"""The corpus: small programs as scientists write them, each run in every mode by the tests."""
+
+from . import arrays, building, learning, science
+from .base import PROGRAMS, Program
+
+__all__ = ["PROGRAMS", "Program", "arrays", "building", "learning", "science"]
