@@ -105,25 +105,26 @@ def _inwards(s: Rewriter, c: Node, p: Node, shape: tuple[int, ...]) -> Node | No
             b if is_zero(b) else s.make(arithmetic.scale, (b, p)) for b in branches]))
     if support(s, c) is None:
         return None
-    if constant_number(p) is None:
-        if c.op is arithmetic.neg:
-            return s.make(arithmetic.neg, (s.make(arithmetic.scale, (c.args[0], p)),))
-        if c.op is arithmetic.scale and constant_number(c.args[0]) is not None:
-            return s.make(arithmetic.scale, (c.args[0], s.make(arithmetic.scale, (c.args[1], p))))
-        if c.op is arithmetic.div and constant_number(c.args[1]) is not None:
-            return s.make(arithmetic.div, (s.make(arithmetic.scale, (c.args[0], p)), c.args[1]))
+    if c.op in _WRITTEN and c.type.shape == shape:
+        base, value, *arrays = c.args
+        outside = s.make(arithmetic.scale, (base, p))
+        inside = s.make(arithmetic.scale, (value, _element(s, p, arrays, c)))
+        if outside.type.dtype == inside.type.dtype == c.type.dtype:
+            return s.make(c.op, (outside, inside, *arrays), c.params)
+    if constant_number(p) is not None:      # numbers move outwards from all else
+        return None
+    if c.op is arithmetic.neg:
+        return s.make(arithmetic.neg, (s.make(arithmetic.scale, (c.args[0], p)),))
+    if c.op is arithmetic.scale and constant_number(c.args[0]) is not None:
+        return s.make(arithmetic.scale, (c.args[0], s.make(arithmetic.scale, (c.args[1], p))))
+    if c.op is arithmetic.div and constant_number(c.args[1]) is not None:
+        return s.make(arithmetic.div, (s.make(arithmetic.scale, (c.args[0], p)), c.args[1]))
     if c.op is layout.broadcast_to:
         return filled(s, s.make(arithmetic.scale, (c.args[0], p)), shape)
     if c.op in (layout.reshape, layout.transpose) and _is_selection(c.args[0]):
         return s.make(arithmetic.scale, (_selection_of(s, c), p))
     if c.type.shape != shape or constant_number(p) is not None:
         return None
-    if c.op in _WRITTEN:
-        base, value, *arrays = c.args
-        outside = s.make(arithmetic.scale, (base, p))
-        inside = s.make(arithmetic.scale, (value, _element(s, p, arrays, c)))
-        if outside.type.dtype == inside.type.dtype == c.type.dtype:
-            return s.make(c.op, (outside, inside, *arrays), c.params)
     if c.op is layout.reshape and p.type.shape in ((), shape):
         (x,) = c.args
         back = p if p.type.shape == () else s.make(layout.reshape, (p,), (x.type.shape,))
@@ -168,7 +169,7 @@ def matmul(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node
             return s.builder.emit(contraction.matmul, (masked, y))
     if not _is_finite(y) and _by_index(support(s, x)):
         kept = _kept_along(s, x, x.type.ndim - 1)
-        if y.type.ndim > 1:
+        if y.type.ndim > 1 and not is_true(kept):
             kept = s.make(layout.reshape, (kept,), ((kept.type.size, 1),))
         masked = _masked(s, kept, y)
         if masked is not y:
@@ -189,10 +190,15 @@ def _kept_along(s: Rewriter, node: Node, axis: int) -> Node:
     assert mask is not None
     full = _full(s, mask, node.type.shape)
     others = tuple(a for a in range(node.type.ndim) if a != axis)
-    return s.make(reduction.any, (full,), (others, False)) if others else full
+    if not others:
+        return full
+    params = (others, False)
+    return _folded(s, reduction.any, (full,), params) or s.make(reduction.any, (full,), params)
 
 
 def _masked(s: Rewriter, kept: Node, node: Node) -> Node:
+    if is_true(kept):
+        return node
     zero = s.builder.constant(node.type.dtype.type(0))
     return s.make(comparison.where, (kept, node, zero))
 
