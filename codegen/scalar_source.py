@@ -190,7 +190,9 @@ def scalar_source(graph: Graph, arrays: Graph, annotate: bool = True) -> Source:
     fallback = NumpyPrinter(Graph(f"{arrays.name}_by_arrays", arrays.inputs, arrays.outputs,
                                   arrays.nodes, arrays.guards), annotate=False)
     name, _ = fallback.print_function()
-    printer = ScalarPrinter(graph, annotate, taken=[name, *fallback.data, *fallback.captured])
+    taken = [line.split(" = ")[0] for line in fallback.constants]
+    printer = ScalarPrinter(graph, annotate, taken=[name, *taken, *fallback.data,
+                                                    *fallback.captured])
     function, parameters = printer.print_function()
     lines = printer.lines
     functions = [Function(function, parameters, lines)]

@@ -54,7 +54,8 @@ def _breaks(text: str) -> list[tuple[int, float]]:
             subscripts += opened[-1]
         elif c in ")]}":
             depth -= 1
-            subscripts -= opened.pop()
+            if opened:                  # a continued line closes what an earlier one opened
+                subscripts -= opened.pop()
         elif subscripts:
             continue
         elif c == "," and text[i + 1:i + 2] == " ":
