@@ -8,6 +8,7 @@ inverse in the same way: the second derivative of ``f(|x|)`` multiplies f″ by 
 """
 
 from dataclasses import dataclass, field
+
 import numpy as np
 
 from ..graph import CONSTANT, Node
@@ -117,10 +118,10 @@ def _absorb(s: Rewriter, node: Node, base: Node, exponent: float, depth: int) ->
             factor = _raised(s, base, exponent)
             parts = [s.make(arithmetic.scale, (a, factor)) if part is None else part
                      for part, a in zip(parts, node.args, strict=True)]
-        return s.make(node.op, tuple(parts)) if all(parts) else None
+        return _of_all(s, node, (), parts)
     if node.op is comparison.where:
         parts = [_absorb(s, a, base, exponent, depth - 1) for a in node.args[1:]]
-        return s.make(node.op, (node.args[0], *parts)) if all(parts) else None
+        return _of_all(s, node, node.args[:1], parts)
     if node.op is layout.broadcast_to and base.type.shape == ():
         part = _absorb(s, node.args[0], base, exponent, depth - 1)
         return None if part is None else s.make(node.op, (part,), node.params)
@@ -145,6 +146,13 @@ def _absorb(s: Rewriter, node: Node, base: Node, exponent: float, depth: int) ->
     return _monomial(s, node, base, exponent)
 
 
+def _of_all(s: Rewriter, node: Node, first: tuple[Node, ...], parts: list[Node | None]
+            ) -> Node | None:
+    """The operator applied to all parts, if there are all."""
+    found = [part for part in parts if part is not None]
+    return s.make(node.op, (*first, *found)) if len(found) == len(parts) else None
+
+
 def _monomial(s: Rewriter, node: Node, base: Node, exponent: float) -> Node | None:
     found = factors(node)
     if found is None:
@@ -152,7 +160,7 @@ def _monomial(s: Rewriter, node: Node, base: Node, exponent: float) -> Node | No
     mine = found.exponents.get(base, 0.0)
     total = mine + exponent
     is_sign = base.op is comparison.sign
-    if mine * exponent >= 0.0 and not is_sign or mine <= 0.0 and is_sign or (
+    if (mine * exponent >= 0.0 and not is_sign) or (mine <= 0.0 and is_sign) or (
             exponent < 0.0 and total < 0.0):
         return None
     rest = _without(s, node, base)

@@ -6,7 +6,7 @@ Conditions keep integers out, whose signs and sums wrap around and whose quotien
 and complex numbers where branch cuts, infinities or signed zeros forbid the rewrite.
 """
 
-from ..graph import Node
+from ..graph import CONSTANT, Node
 from .pattern import Bindings, Rule, constant_number, rule
 
 
@@ -15,11 +15,16 @@ def _all_real(bound: Bindings) -> bool:
 
 
 def _all_floats(bound: Bindings) -> bool:
-    return all(node.type.dtype.kind == "f" for node in bound.values())
+    return all(_is_of(node, "f") for node in bound.values())
 
 
 def _all_inexact(bound: Bindings) -> bool:
-    return all(node.type.dtype.kind in "fc" for node in bound.values())
+    return all(_is_of(node, "fc") for node in bound.values())
+
+
+def _is_of(node: Node, kinds: str) -> bool:
+    """Whether a node is of these kinds; a plain number takes the kind of what it meets."""
+    return node.type.dtype.kind in kinds or (node.type.weak and node.op is CONSTANT)
 
 
 def _is_real(node: Node) -> bool:

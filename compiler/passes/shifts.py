@@ -75,7 +75,7 @@ def _same_values(node: Node, shift: Node) -> bool:
 
 def _keeps_order(node: Node) -> bool:
     return node.op is layout.reshape or all(
-        isinstance(p, int) or p is None or p[0] == "s" and p[3] == 1 for p in node.params[0])
+        isinstance(p, int) or p is None or (p[0] == "s" and p[3] == 1) for p in node.params[0])
 
 
 def _with_constant_shift(builder: Builder, node: Node, difference: Node,

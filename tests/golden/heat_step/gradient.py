@@ -13,5 +13,5 @@ def heat_step_vjp(u, r, ct):
     t_2 = ct_part * r
     u_bar[:6] += t_2
     u_bar[2:] += t_2
-    u_bar[1:7] += ct_part + 2 * (-t_2)
+    u_bar[1:7] += ct_part - 2 * t_2
     return t_1, u_bar, np.sum(ct_part * t)

@@ -4,7 +4,7 @@ from scipy import special
 table = np.arange(5)
 
 
-def softmax_cross_entropy_vjp(logits, labels, ct):
+def softmax_cross_entropy_vjp(logits, labels):
     # z = logits - np.max(logits, axis=1, keepdims=True)
     z = logits - np.max(logits, axis=1, keepdims=True)
     # log_p = z - np.log(np.sum(np.exp(z), axis=1, keepdims=True))
@@ -12,7 +12,7 @@ def softmax_cross_entropy_vjp(logits, labels, ct):
     log_p = z - logsumexp_z
     # return -np.mean(log_p[np.arange(5), labels])
     log_p_bar = np.zeros((5, 4))
-    np.add.at(log_p_bar, (table, labels), np.full(5, -(0.2 * ct)))
+    np.add.at(log_p_bar, (table, labels), np.full(5, -0.2))
     # log_p = z - np.log(np.sum(np.exp(z), axis=1, keepdims=True))
     t = np.sum(log_p_bar,
          axis=1)[:, None] * np.exp(z - np.where(np.isfinite(logsumexp_z), logsumexp_z, 0.0))
