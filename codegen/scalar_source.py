@@ -14,7 +14,6 @@ from ..compiler.ops.row import Op
 from .expression import ATOM, UNARY, Expression, infix, number, prefix
 from .numpy_source import MATH_NAMES, Function, NumpyPrinter, module_text
 from .source import Source
-from .wrap import WIDTH, wrap
 
 # Rows whose meaning on one float is that of a function of ``math``.
 _MATH = {
@@ -197,8 +196,7 @@ def scalar_source(graph: Graph, arrays: Graph, annotate: bool = True) -> Source:
     lines = printer.lines
     functions = [Function(function, parameters, lines)]
     if any(_RAISING.search(line) for line in lines if not line.startswith("#")):
-        inside = [f"    {part}" for line in lines for piece in line.split("\n")
-                  for part in wrap(piece, WIDTH - 4)]
+        inside = [f"    {piece}" for line in lines for piece in line.split("\n")]
         lines = ["try:", *inside, "except (ArithmeticError, ValueError):",
                  f"    return {name}({', '.join(parameters)})"]
         functions = [Function(function, parameters, lines),

@@ -15,6 +15,9 @@ def wrap(statement: str, width: int = WIDTH) -> list[str]:
     """
     if len(statement) <= width or statement.lstrip().startswith(("#", "if ", "else", "def ")):
         return [statement]
+    if statement.startswith(" "):
+        indent = statement[:len(statement) - len(statement.lstrip())]
+        return [indent + line for line in wrap(statement.lstrip(), width - len(indent))]
     head, expression = _split_head(statement)
     if len(head) > width // 2 and ", " in head:            # many targets
         return [*wrap(f"({head[:-3]})", width - 2)[:-1],
@@ -54,8 +57,7 @@ def _breaks(text: str) -> list[tuple[int, float]]:
             subscripts += opened[-1]
         elif c in ")]}":
             depth -= 1
-            if opened:                  # a continued line closes what an earlier one opened
-                subscripts -= opened.pop()
+            subscripts -= opened.pop()
         elif subscripts:
             continue
         elif c == "," and text[i + 1:i + 2] == " ":
