@@ -15,6 +15,8 @@ def wrap(statement: str, width: int = WIDTH) -> list[str]:
     """
     if len(statement) <= width or statement.lstrip().startswith(("#", "if ", "else", "def ")):
         return [statement]
+    if statement.count(")") > statement.count("("):         # the last line of a wrapped statement
+        return [statement]
     head, expression = _split_head(statement)
     if len(head) > width // 2 and ", " in head:            # many targets
         return [*wrap(f"({head[:-3]})", width - 2)[:-1],
