@@ -460,6 +460,8 @@ def _same_when_weak(node: Node, position: int) -> bool:
     kind = types[position]
     if kind.dtype not in (np.float64, np.int64, np.bool_, np.complex128, np.float32, np.float16):
         return False
+    if kind.dtype == np.complex128 and node.op in _RAISING:
+        return False                    # Python's complex division by np.float64(0) raises
     if kind.dtype in (np.float32, np.float16) and all(
             t.weak or i == position for i, t in enumerate(types)):
         return False

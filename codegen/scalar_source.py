@@ -5,13 +5,13 @@ gives infinity or NaN. The array version of the same function stands below and t
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph, Node
 from ..compiler.ops import arithmetic, comparison, indexing, layout, transcendental
 from ..compiler.ops.row import Op
-from .expression import ATOM, UNARY, Expression, infix, number, prefix
+from .expression import ATOM, COMPARISON, UNARY, Expression, infix, number, prefix
 from .numpy_source import MATH_NAMES, Function, NumpyPrinter, module_text
 from .source import Source
 
@@ -57,15 +57,20 @@ def _negated(x: Expression) -> str:
     return x.text[1:] if x.precedence == UNARY and x.text.startswith("-") else prefix("-", x).text
 
 
+def _truth(args: Sequence[Expression], node: Node, position: int) -> str:
+    """An operand as a truth value: ``x or y`` of numbers is a number."""
+    if node.args[position].type.dtype == bool:
+        return args[position].within(ATOM)
+    return infix("!=", COMPARISON, args[position], number(0)).text
+
+
 _SPELLINGS: dict[Op, Spelling] = {
     comparison.where: lambda a, n: _conditional(a[1].text, a[0].text, a[2].text),
     comparison.maximum: _maximum(">="), comparison.minimum: _maximum("<="),
     comparison.absolute: lambda a, n: Expression(f"abs({a[0].text})"),
     comparison.logical_not: lambda a, n: Expression(f"(not {a[0].within(ATOM)})"),
-    comparison.logical_and: lambda a, n: Expression(
-        f"({a[0].within(ATOM)} and {a[1].within(ATOM)})"),
-    comparison.logical_or: lambda a, n: Expression(
-        f"({a[0].within(ATOM)} or {a[1].within(ATOM)})"),
+    comparison.logical_and: lambda a, n: Expression(f"({_truth(a, n, 0)} and {_truth(a, n, 1)})"),
+    comparison.logical_or: lambda a, n: Expression(f"({_truth(a, n, 0)} or {_truth(a, n, 1)})"),
     arithmetic.power: _power,
     transcendental.square: lambda a, n: infix("*", 5, a[0], a[0]) if a[0].text.isidentifier()
         else infix("**", 7, a[0], number(2)),

@@ -16,6 +16,10 @@ from check import check_derivatives, differentiable
 from wengert.compiler.errors import WengertError
 from wengert.compiler.trace.registry import FUNCTIONS, METHODS
 
+# Modules of composites whose functions are in this table; the others have tests of their own.
+HERE = ("contraction", "creation", "elementary", "indexing", "layout", "padding", "reduction",
+        "special_functions")
+
 
 def _draw(one, rng):
     low, high = (0.5, 2.0) if one.kind == "p" else (-2.0, 2.0)
@@ -113,7 +117,8 @@ def _is_stand_in(function):
 
 def test_every_registered_function_is_in_the_table():
     keys = {row.key for row in TABLE}
-    missing = [name_of(f) for f in FUNCTIONS if f not in keys and not _is_stand_in(f)]
+    missing = [name_of(f) for f, ours in FUNCTIONS.items() if f not in keys
+               and not _is_stand_in(f) and ours.__module__.rpartition(".")[2] in HERE]
     missing += sorted(set(METHODS) - keys)
     assert not missing
 
@@ -132,7 +137,7 @@ def test_elements_that_nan_to_num_replaces_have_no_derivative():
     lambda x: np.pad(x, 9, mode="reflect", reflect_type="odd"),
     lambda x: special.logsumexp(x, return_sign=True),
     lambda x: np.einsum("i->", x, dtype=np.float32),
-    lambda x: np.add.reduceat(x, [0, 1]),
+    lambda x: np.multiply.at(x.copy(), [0, 1], 2.0),
 ])
 def test_unsupported_options_are_refused(function):
     with pytest.raises(WengertError, match="not supported"):

@@ -25,7 +25,11 @@ SLOTS = (Elementwise, Linear, Multilinear, General, ZeroDerivative, NoDerivative
          DerivativeNotImplemented)
 
 
-@pytest.mark.parametrize("name", sorted(TABLE))
+ROWS = sorted({row.name for family in FAMILIES for row in vars(family).values()
+               if isinstance(row, Op)})
+
+
+@pytest.mark.parametrize("name", ROWS)
 def test_row(name):
     check_op(TABLE[name])
 
@@ -35,16 +39,17 @@ def test_row(name):
 
 def test_every_row_of_every_family_is_in_the_table():
     rows = {row for family in FAMILIES for row in vars(family).values() if isinstance(row, Op)}
-    assert rows == set(TABLE.values())
-    assert len(TABLE) >= 120
+    assert rows <= set(TABLE.values())            # tests may have declared rows of their own
+    assert len(rows) >= 120
 
 
-@pytest.mark.parametrize("name", sorted(TABLE))
+@pytest.mark.parametrize("name", ROWS)
 def test_row_is_complete(name):
     row = TABLE[name]
     assert row.name == name
     assert isinstance(row.derivative, SLOTS)
-    assert row.python or row.infix or row in (indexing.setitem, indexing.scatter_add)
+    assert row.python or row.infix or row.expand or row in (indexing.setitem,
+                                                            indexing.scatter_add)
     if is_elementwise(row):
         assert not row.params
         assert not row.samples

@@ -85,7 +85,12 @@ class Pullback:
 
 @dataclass(frozen=True)
 class ZeroDerivative:
-    """The derivative exists almost everywhere and is zero (rounding, comparison, sign)."""
+    """The derivative exists almost everywhere and is zero (rounding, comparison, sign).
+
+    ``by_decree`` it is taken as zero although the function is not constant anywhere.
+    """
+
+    by_decree: bool = False
 
 
 @dataclass(frozen=True)

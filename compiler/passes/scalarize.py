@@ -133,6 +133,8 @@ def _value(builder: TraceBuilder, node: Node, args: list[Any], tangents: set[Nod
     if node.op in (arithmetic.convert, arithmetic.as_float):
         return args[0]
     if node.op in _EXTREMA:
+        if node.op in (reduction.any, reduction.all) and node.args[0].type.dtype != bool:
+            args = [_elementwise(comparison.not_equal, [args[0], 0], node.args[0].type.shape)]
         return _extremum(_EXTREMA[node.op], args[0], node.settings)
     if node.op is reduction.norm:
         squares = _elementwise(transcendental.square, args, node.args[0].type.shape)

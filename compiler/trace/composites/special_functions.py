@@ -5,7 +5,10 @@ from typing import Any
 import numpy as np
 import scipy.special as special
 
+from ...errors import UnsupportedArgumentError
 from ...ops import lambertw as lambert
+from ...ops import special as rows
+from ..locate import locate
 from ..registry import stands_for
 from .common import as_array, floating
 
@@ -20,3 +23,42 @@ def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Any:
 def i0(x: Any) -> Any:
     """Modified Bessel function of the first kind, order 0."""
     return special.i0(floating(x))
+
+
+@stands_for(special.zeta)
+def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
+    """Hurwitz zeta function."""
+    if q is None:
+        raise UnsupportedArgumentError("scipy.special.zeta of one traced argument is not "
+                                       "supported.", "Use zeta(x, 1.0), for x > 1.", locate())
+    return rows.zeta(x, q)
+
+
+@stands_for(special.polygamma)
+def polygamma(n: Any, x: Any) -> Any:
+    """The n-th derivative of digamma."""
+    return rows.polygamma(n, as_array(x))
+
+
+@stands_for(special.sici)
+def sici(x: Any, /) -> Any:
+    """Sine and cosine integral."""
+    return rows.sine_integral(x), rows.cosine_integral(x)
+
+
+@stands_for(special.shichi)
+def shichi(x: Any, /) -> Any:
+    """Hyperbolic sine and cosine integral."""
+    return rows.sinh_integral(x), rows.cosh_integral(x)
+
+
+@stands_for(special.fresnel)
+def fresnel(z: Any, /) -> Any:
+    """Fresnel integrals."""
+    return rows.fresnel_s(z), rows.fresnel_c(z)
+
+
+# SciPy's own versions of NumPy's functions
+for _ours, _original in ((np.expm1, special.expm1), (np.log1p, special.log1p),
+                         (np.exp2, special.exp2), (np.cbrt, special.cbrt)):
+    stands_for(_original)(_ours)
