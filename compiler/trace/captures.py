@@ -223,7 +223,9 @@ class _Walk:
         for name in _RULES if getattr(value, "opaque", False) is True else _INNER:
             inner = vars(value).get(name) if isinstance(getattr(value, "__dict__", None), dict) \
                 else getattr(value, name, None)
-            if callable(inner):
+            if callable(inner) and name in _RULES and hasattr(value, "__dict__"):
+                self.place(vars(value), "item", name, inner, depth)     # may be declared anew
+            elif callable(inner):
                 self.value(inner, depth)
         if module.partition(".")[0] in _FIXED:
             return
