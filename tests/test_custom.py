@@ -63,6 +63,12 @@ def softplus_row():
     return wg.elementwise("softplus_of_tests", "log(1 + exp(x))")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _take_back():
+    yield
+    TABLE.pop("softplus_of_tests", None)
+
+
 KINDS = [softplus_jvp, softplus_vjp, softplus_row]
 
 
