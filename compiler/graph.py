@@ -115,7 +115,7 @@ def signature(graph: Graph) -> tuple[Any, ...]:
     """
     index = {node: i for i, node in enumerate(graph.nodes)}
     rows = tuple(
-        (node.op.name, tuple(index[a] for a in node.args), node.params, node.type,
+        (node.op, tuple(index[a] for a in node.args), node.params, node.type,
          constant_key(node.value) if node.op is CONSTANT
          else id(node.value) if node.op is CAPTURED else None,
          node.origin.name if node.origin and node.op is INPUT else None)

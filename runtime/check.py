@@ -67,7 +67,9 @@ def check_grads(f: Function, args: Sequence[Any], order: int = 2,
                 gradient = grad(scalar, wanted, mode=mode)
                 functions[*path, mode] = gradient
                 quotients = quotients or _differences(scalar, args, wanted, names)
-                _compare(f, (*path, mode), gradient(*_copies(args)), quotients, rtol, atol)
+                with np.errstate(all="ignore"):
+                    found = gradient(*_copies(args))
+                _compare(f, (*path, mode), found, quotients, rtol, atol)
 
 
 def _positions(f: Function, args: Sequence[Any], argnums: int | Sequence[int] | None

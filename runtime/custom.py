@@ -263,7 +263,10 @@ class _Call:
                 continue
             if value is None or (is_python_number(value) and value == 0):
                 value = np.zeros(kind.shape, kind.dtype)
-            if not is_traceable(value) or np.shape(value) != kind.shape:
+            if not is_traceable(value):
+                raise self._malformed(rule, f"returned {value!r} as the {what} of a number or "
+                                      "array: it has another structure")
+            if np.shape(value) != kind.shape:
                 raise self._malformed(rule, f"returned a {what} of shape {np.shape(value)} for a "
                                       f"value of shape {kind.shape}")
             out.append(value)

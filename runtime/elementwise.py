@@ -152,7 +152,8 @@ def _numpy_of(expr: Any, values: dict[Any, Any]) -> Any:
     if expr.is_Mul:
         return functools.reduce(lambda a, b: a * b, args)
     if expr.is_Pow:
-        return np.sqrt(args[0]) if args[1] == 0.5 else args[0] ** args[1]
+        half = expr.exp in (s.S.Half, s.Float(0.5))
+        return np.sqrt(args[0]) if half else args[0] ** args[1]
     function = _FROM_SYMPY.get(type(expr).__name__)
     if function is None:
         raise CustomRuleError(f"The derivative contains {expr}, which is not supported.",

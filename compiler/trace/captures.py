@@ -28,6 +28,7 @@ _FIXED = frozenset(("numpy", "scipy", "sympy", "builtins", "wengert"))
 # Modules of the standard library whose objects hold a user's values.
 _HOLDERS = frozenset(("types", "argparse", "collections", "dataclasses"))
 # Where library objects keep a user's function: compiled ones, np.vectorize, functools' wrappers.
+_RULES = ("rule", "fwd", "bwd")
 _INNER = ("function", "rule", "fwd", "bwd", "pyfunc", "func", "fget", "__func__", "__wrapped__")
 # Names in code that may read attributes which the code does not name.
 _BY_NAME = frozenset(("getattr", "hasattr", "vars", "__dict__", "asdict", "astuple", "fields",
@@ -218,10 +219,13 @@ class _Walk:
             return
         kind = value if isinstance(value, type) else type(value)
         module = value.__name__ if isinstance(value, ModuleType) else kind.__module__
-        for name in _INNER:
+        # An opaque function of ours is called by reference, not built in; its rules are.
+        for name in _RULES if getattr(value, "opaque", False) is True else _INNER:
             inner = vars(value).get(name) if isinstance(getattr(value, "__dict__", None), dict) \
                 else getattr(value, name, None)
-            if callable(inner):
+            if callable(inner) and name in _RULES and hasattr(value, "__dict__"):
+                self.place(vars(value), "item", name, inner, depth)     # may be declared anew
+            elif callable(inner):
                 self.value(inner, depth)
         if module.partition(".")[0] in _FIXED:
             return
