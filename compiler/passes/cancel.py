@@ -8,6 +8,8 @@ inverse in the same way: the second derivative of ``f(|x|)`` multiplies f″ by 
 """
 
 from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 
 from ..graph import CONSTANT, Node
@@ -112,7 +114,7 @@ def _absorb(s: Rewriter, node: Node, base: Node, exponent: float, depth: int) ->
     if depth == 0:
         return None
     if node.op in (arithmetic.add, arithmetic.sub):
-        parts = [_absorb(s, a, base, exponent, depth - 1) for a in node.args]
+        parts: list[Any] = [_absorb(s, a, base, exponent, depth - 1) for a in node.args]
         if any(parts) and (base.op is comparison.sign or exponent > 0.0):
             factor = _raised(s, base, exponent)
             parts = [s.make(arithmetic.scale, (a, factor)) if part is None else part
@@ -152,7 +154,7 @@ def _monomial(s: Rewriter, node: Node, base: Node, exponent: float) -> Node | No
     mine = found.exponents.get(base, 0.0)
     total = mine + exponent
     is_sign = base.op is comparison.sign
-    if mine * exponent >= 0.0 and not is_sign or mine <= 0.0 and is_sign or (
+    if (mine * exponent >= 0.0 and not is_sign) or (mine <= 0.0 and is_sign) or (
             exponent < 0.0 and total < 0.0):
         return None
     rest = _without(s, node, base)
