@@ -388,9 +388,6 @@ class Compiled:
         return _bound(self, instance)
 
     def __reduce__(self) -> Any:
-        return (_new, (), self.__getstate__())
-
-    def __reduce__(self) -> Any:
         return reduce_compiled(self, Compiled)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Compiled":
@@ -410,10 +407,6 @@ def _bound(compiled: Compiled, instance: Any) -> Compiled:
         elif hasattr(instance, "__dict__"):
             instance.__dict__[key] = slot
     return slot.value  # type: ignore[no-any-return]
-
-
-def _new() -> Compiled:
-    return Compiled.__new__(Compiled)
 
 
 def _kind_of(value: Any) -> Any:

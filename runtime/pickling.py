@@ -75,7 +75,7 @@ def _op_name(node: Node) -> Any:
     return op.name if TABLE.get(op.name) is op or _LEAVES.get(op.name) is op else op
 
 
-# -- compiled functions -----------------------------------------------------------------------------
+# -- compiled functions --------------------------------------------------------------------------
 
 def reduce_compiled(compiled: Any, base: type) -> Any:
     """What ``Compiled.__reduce__`` returns."""

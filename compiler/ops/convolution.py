@@ -9,7 +9,7 @@ from ..arraytype import ArrayType
 from .row import Multilinear, Op, sample
 
 
-def _call(a: Any, v: Any, mode: str) -> Any:
+def _call(a: Any, v: Any, mode: Any) -> Any:
     if np.ndim(a) == 1:
         return np.convolve(a, v, mode)
     return scipy.signal.convolve(a, v, mode, method="direct")

@@ -92,7 +92,8 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
         return _plain(value)
     low, high = float(_plain(a)), float(_plain(b))
     with _unrecorded(builder):
-        answer = scipy.integrate.quad(
+        integrate: Any = scipy.integrate.quad
+        answer = integrate(
             on_values, low, high, tuple(map(_plain, args)), 1, epsabs, epsrel, limit, points,
             weight, wvar, wopts, maxp1, limlst, complex_func)
     if not traced:

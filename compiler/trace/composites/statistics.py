@@ -105,7 +105,7 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
 _PLOTTING_POSITIONS = {"interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5),
                        "weibull": (0, 0), "median_unbiased": (1 / 3.0, 1 / 3.0),
                        "normal_unbiased": (3 / 8.0, 3 / 8.0)}
-_ROUNDED = {"lower": np.floor, "higher": np.ceil, "nearest": np.around}
+_ROUNDED: dict[str, Any] = {"lower": np.floor, "higher": np.ceil, "nearest": np.around}
 
 
 def _position(n: Any, q: Any, method: str) -> Any:
