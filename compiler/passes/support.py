@@ -124,6 +124,8 @@ def _inwards(s: Rewriter, c: Node, p: Node, shape: tuple[int, ...]) -> Node | No
         inside = s.make(arithmetic.scale, (value, _element(s, p, arrays, c)))
         if outside.type.dtype == inside.type.dtype == c.type.dtype:
             return s.make(c.op, (outside, inside, *arrays), c.params)
+    if constant_number(p) is not None:           # stays outside: see arrange.py
+        return None
     if c.op is layout.reshape and p.type.shape in ((), shape):
         (x,) = c.args
         back = p if p.type.shape == () else s.make(layout.reshape, (p,), (x.type.shape,))
