@@ -388,9 +388,6 @@ class Compiled:
         return _bound(self, instance)
 
     def __reduce__(self) -> Any:
-        return (_new, (), self.__getstate__())
-
-    def __reduce__(self) -> Any:
         return reduce_compiled(self, Compiled)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Compiled":

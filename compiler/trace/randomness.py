@@ -21,7 +21,7 @@ def error() -> RandomnessError:
 
 def drawing_functions() -> Iterator[tuple[Any, Callable[..., Any]]]:
     """Functions of ``random`` and ``np.random`` with what stands for them while tracing."""
-    hidden = (np.random.mtrand._rand, random._inst)       # type: ignore[attr-defined]
+    hidden = (np.random.mtrand._rand, random._inst)
     for module in (random, np.random):
         for name, function in vars(module).items():
             if getattr(function, "__self__", None) in hidden and name not in _STATE:
