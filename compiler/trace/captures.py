@@ -199,6 +199,7 @@ class _Walk:
         if _root(module) in _FIXED:
             return
         self.out.functions.append(function)
+        self.out.watch.place(function, "attribute", "__code__", function.__code__)
         for cell in function.__closure__ or ():
             try:
                 contents = cell.cell_contents
