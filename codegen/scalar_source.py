@@ -202,8 +202,11 @@ def scalar_source(graph: Graph, arrays: Graph, annotate: bool = True) -> Source:
     functions = [Function(function, parameters, lines)]
     if any(_RAISING.search(line) for line in lines if not line.startswith("#")):
         inside = [f"    {piece}" for line in lines for piece in line.split("\n")]
+        # The parameters may be plain floats by now; the array version takes NumPy's.
+        given = [p if n.type.weak or n.type.shape else f"np.{n.type.dtype.name}({p})"
+                 for p, n in zip(parameters, graph.inputs, strict=True)]
         lines = ["try:", *inside, "except (ArithmeticError, ValueError):",
-                 f"    return {name}({', '.join(parameters)})"]
+                 f"    return {name}({', '.join(given)})"]
         functions = [Function(function, parameters, lines),
                      Function(name, parameters, fallback.lines)]
         constants = [*printer.constants, *fallback.constants]

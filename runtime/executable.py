@@ -14,7 +14,7 @@ import numpy as np
 
 from ..codegen.emit import emit, is_by_element
 from ..codegen.source import Source
-from ..compiler.arraytype import ArrayType
+from ..compiler.arraytype import ArrayType, python_number
 from ..compiler.errors import (
     ConstantResultWarning,
     EqualityBranchError,
@@ -239,6 +239,8 @@ class Compiled:
 
     def _other_branch(self, signature: Signature, position: int, *inputs: Any) -> _Finished:
         """A guard of the program at ``position`` does not hold: try the next, or trace anew."""
+        inputs = tuple(_of_type(value, signature.template[i])
+                       for i, value in zip(signature.traced, inputs, strict=True))
         if position + 1 < len(signature.programs):
             program = signature.programs[position + 1]
         else:
@@ -416,6 +418,14 @@ def _kind_of(value: Any) -> Any:
     if is_traceable(value):
         return leaf_type(value)
     return value if value is None or isinstance(value, (bool, str)) else MISSING
+
+
+def _of_type(value: Any, type: ArrayType) -> Any:
+    """A number that generated code has converted for itself, as the number it was."""
+    if type.weak:
+        return python_number(value, type.dtype)
+    return type.dtype.type(value) if isinstance(value, (bool, int, float, complex)) and \
+        not isinstance(value, np.generic) else value
 
 
 def _leaf_key(leaf: Any) -> Any:

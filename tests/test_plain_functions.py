@@ -142,7 +142,7 @@ def recursion(x):
 
 @case(1.2)
 def late_binding(x):
-    functions = [lambda y: y * i for i in range(3)]
+    functions = [lambda y: y * i for i in range(3)]      # noqa: B023 (the point)
     return sum(f(x) for f in functions)
 
 
@@ -151,7 +151,7 @@ def iteration_tools(x):
     pairs = sum(a * b for a, b in zip(x, x[::-1], strict=True))
     running = list(itertools.accumulate(x))
     product = functools.reduce(lambda a, b: a * b, x)
-    return np.array([pairs, product, *running, *map(lambda v: v ** 2, x)])
+    return np.array([pairs, product, *running, *[v ** 2 for v in x]])
 
 
 @case(X3)

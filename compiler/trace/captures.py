@@ -23,6 +23,7 @@ from .watch import Watch
 
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _MAX_DEPTH = 8
+_MISSING = object()
 # Libraries whose functions, and whose objects, are taken as constant.
 _FIXED = frozenset(("numpy", "scipy", "sympy", "builtins", "wengert"))
 # Modules of the standard library whose objects hold a user's values.
@@ -36,7 +37,7 @@ _BY_NAME = frozenset(("getattr", "hasattr", "vars", "__dict__", "asdict", "astup
 
 
 class Place(NamedTuple):
-    """Where a value is found: a cell, item, attribute or default of its owner."""
+    """Where a value is found: a cell, item, attribute, member of a class, or default."""
 
     owner: Any
     kind: str
@@ -52,6 +53,8 @@ class Place(NamedTuple):
                 return self.owner[self.key]
             case "attribute":
                 return getattr(self.owner, self.key)
+            case "member":
+                return vars(self.owner)[self.key]
             case "defaults":
                 return self.owner.__defaults__[self.key]
             case _:
@@ -64,8 +67,10 @@ class Place(NamedTuple):
                 self.owner.cell_contents = value
             case "item" if isinstance(self.owner, (dict, list, deque)):
                 self.owner[self.key] = value
-            case "attribute" if not isinstance(self.owner, type):
+            case "attribute":
                 object.__setattr__(self.owner, self.key, value)
+            case "member":
+                setattr(self.owner, self.key, value)
             case "defaults" if self.owner.__defaults__:
                 values = list(self.owner.__defaults__)
                 values[self.key] = value
@@ -128,6 +133,9 @@ class _Walk:
 
     def place(self, owner: Any, kind: str, key: Any, value: Any, depth: int) -> None:
         """Watch a place that can be rebound, and what it holds now."""
+        if value is _MISSING:
+            self.out.watch.missing(owner, key)
+            return
         self.out.watch.place(owner, kind, key, value)
         self.inside(owner, kind, key, value, depth)
 
@@ -188,10 +196,11 @@ class _Walk:
             self.out.watch.array(value)
 
     def function(self, function: FunctionType, depth: int) -> None:
-        module = function.__module__ or ""
-        if module.partition(".")[0] in _FIXED:
+        module = function.__globals__.get("__name__", "__main__")   # __module__ may be copied
+        if _root(module) in _FIXED:
             return
         self.out.functions.append(function)
+        self.out.watch.place(function, "attribute", "__code__", function.__code__)
         for cell in function.__closure__ or ():
             try:
                 contents = cell.cell_contents
@@ -218,7 +227,7 @@ class _Walk:
             self.out.generators.append((value, state))
             return
         kind = value if isinstance(value, type) else type(value)
-        module = value.__name__ if isinstance(value, ModuleType) else kind.__module__
+        module = value.__name__ if isinstance(value, ModuleType) else str(kind.__module__)
         # An opaque function of ours is called by reference, not built in; its rules are.
         for name in _RULES if getattr(value, "opaque", False) is True else _INNER:
             inner = vars(value).get(name) if isinstance(getattr(value, "__dict__", None), dict) \
@@ -227,16 +236,18 @@ class _Walk:
                 self.place(vars(value), "item", name, inner, depth)     # may be declared anew
             elif callable(inner):
                 self.value(inner, depth)
-        if module.partition(".")[0] in _FIXED:
+        if _root(module) in _FIXED:
             return
         if isinstance(value, (type, ModuleType)):
             if _is_library(module):
                 return
-        elif _is_standard(module) and module.partition(".")[0] not in _HOLDERS:
+        elif _is_standard(module) and _root(module) not in _HOLDERS:
             return
         else:
             for base in kind.__mro__:
                 self.value(base, depth)
+        if not isinstance(value, ModuleType) and hasattr(value, "__dict__"):
+            self.out.watch.length(vars(value))      # a new attribute hides that of the class
         self.holders.append((value, depth))
 
     def attributes(self) -> None:
@@ -264,9 +275,11 @@ def _attributes(value: Any) -> Iterator[tuple[str, tuple[Any, str, Any, Any]]]:
     """Name and place of every attribute that an object itself holds."""
     state = getattr(value, "__dict__", {})
     if isinstance(value, (type, ModuleType)):
+        is_class = isinstance(value, type)
         for name, member in list(state.items()):
             if not name.startswith("__") or isinstance(member, FunctionType):
-                yield name, (state, "item", name, member)
+                yield name, ((value, "member", name, member) if is_class else
+                             (state, "item", name, member))
         return
     for name, member in list(state.items()):
         if isinstance(name, str) and not name.startswith("_wengert_"):
@@ -276,23 +289,24 @@ def _attributes(value: Any) -> Iterator[tuple[str, tuple[Any, str, Any, Any]]]:
         for slot in (slots,) if isinstance(slots, str) else slots:
             hidden = slot.startswith("__") and not slot.endswith("__")
             name = f"_{kind.__name__.lstrip('_')}{slot}" if hidden else slot
-            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                yield name, (value, "attribute", name, getattr(value, name))
+            if name not in ("__dict__", "__weakref__"):
+                yield name, (value, "attribute", name, getattr(value, name, _MISSING))
 
 
-def _root(module: str | None) -> str:
-    return (module or "builtins").partition(".")[0]
+def _root(module: str) -> str:
+    return module.partition(".")[0]
 
 
-def _is_standard(module: str | None) -> bool:
+def _is_standard(module: str) -> bool:
     root = _root(module)
     return root in sys.stdlib_module_names and root != "__main__"
 
 
-def _is_library(module: str | None) -> bool:
+def _is_library(module: str) -> bool:
     """Whether a module is none of the user's, so that its globals are taken as constant."""
     root = _root(module)
-    return root in _FIXED or _is_standard(module) or _is_installed(root)
+    return root != "__main__" and (
+        root in _FIXED or _is_standard(module) or _is_installed(root))
 
 
 _INSTALLED: dict[str, bool] = {}

@@ -145,7 +145,9 @@ _FINDER = _LateFinder()
 
 
 def stand_in_for(function: Any) -> Any:
-    """The stand-in of an intercepted function that is traced itself; else the function."""
+    """The stand-in of an intercepted (or cached) function; else the function."""
+    if isinstance(function, _CACHED):           # a traced value is no key: call without the cache
+        _replace(function, function.__wrapped__)
     entry = _replacements.get(id(function))
     return entry[1] if entry is not None and entry[0] is function else function
 
@@ -157,11 +159,9 @@ def _scan(name: str, names: dict[str, Any]) -> list[tuple[str, Any]]:
         return known[2]
     found = []
     for key, value in list(names.items()):
-        if isinstance(value, _CACHED):       # a traced value is no key: call without the cache
-            _replace(value, value.__wrapped__)
-        entry = _replacements.get(id(value))
-        if entry is not None and entry[0] is value:
-            found.append((key, entry[1]))
+        stand_in = stand_in_for(value)
+        if stand_in is not value:
+            found.append((key, stand_in))
     _sites[name] = (id(names), len(names), found)
     return found
 
@@ -185,9 +185,11 @@ def _swap(names: dict[str, Any], found: list[tuple[str, Any]]) -> None:
 
 def _exchange(place: Place) -> None:
     """A function bound in a closure, a default, an attribute, a table or a user's namespace."""
-    if isinstance(place.value, _CACHED):
-        _replace(place.value, place.value.__wrapped__)
-    stand_in = stand_in_for(place.value)
+    if isinstance(place.value, staticmethod):
+        stand_in = stand_in_for(place.value.__func__)
+        stand_in = place.value if stand_in is place.value.__func__ else staticmethod(stand_in)
+    else:
+        stand_in = stand_in_for(place.value)
     if stand_in is not place.value and place.get() is place.value:
         _undo.append(partial(place.set, place.value))
         place.set(stand_in)

@@ -84,3 +84,21 @@ def locate(frame: FrameType | None = None) -> Origin | None:
             return entry[1].get(at)
         frame = frame.f_back
     return None
+
+
+_STAGE = str(_PACKAGE / "compiler" / "trace" / "stage.py")
+_PROTECTED: dict[int, tuple[CodeType, list[tuple[int, int]]]] = {}
+
+
+def in_try(frame: FrameType | None) -> bool:
+    """Whether an exception raised at this point might be handled inside the traced function."""
+    while frame is not None and frame.f_code.co_filename != _STAGE:
+        code = frame.f_code
+        entry = _PROTECTED.get(id(code))
+        if entry is None:
+            ranges = [(e.start, e.end) for e in dis.Bytecode(code).exception_entries]
+            entry = _PROTECTED[id(code)] = (code, ranges)
+        if any(start <= frame.f_lasti < end for start, end in entry[1]):
+            return True
+        frame = frame.f_back
+    return False

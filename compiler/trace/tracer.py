@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..arraytype import ArrayType
+from ..arraytype import ArrayType, is_python_number
 from ..errors import (
     ConversionError,
     LeakedTracerError,
@@ -22,12 +22,13 @@ from ..graph import PICK, Node
 from ..ops import arithmetic, comparison
 from ..ops.row import Op
 from ..ops.table import BY_FUNCTION
-from . import mutation
+from . import mutation, python_errors
 from .builder import TraceBuilder as TraceBuilder
 from .builder import contains_tracer as contains_tracer
 from .builder import deepest as deepest
+from .builder import is_traced as is_traced
 from .builder import stack_objects as stack_objects
-from .locate import locate, unpacked_names
+from .locate import in_try, locate, unpacked_names
 from .registry import FUNCTIONS, METHODS, unsupported
 
 
@@ -459,13 +460,24 @@ def _operate(op: Op, x: Any, y: Any, frame: Any) -> Any:
     if not inside:
         builder.origin = locate(frame)
     try:
-        return Tracer(builder, builder.emit(op, (builder.lift(x), builder.lift(y))))
+        raises = not inside and op in python_errors.RAISING and _is_python_number(x) and \
+            _is_python_number(y) and in_try(frame)
+        if raises:
+            python_errors.check_operands(op, x, y)
+        out = Tracer(builder, builder.emit(op, (builder.lift(x), builder.lift(y))))
+        if raises and op is arithmetic.power:
+            python_errors.check_power(x, y, out)
+        return out
     except WengertError as error:
         error.where = error.where or locate(frame)
         raise
     finally:
         if not inside:
             builder.origin = None
+
+
+def _is_python_number(x: Any) -> bool:
+    return x.type.weak if is_traced(x) else is_python_number(x)
 
 
 def _operate_unary(op: Op, x: Tracer, frame: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 _FORMS = {"cell": "{o}.cell_contents", "item": "{o}[{k}]", "attribute": "{o}.{key}",
+          "member": "{o}.__dict__[{k}]",
           "defaults": "{o}.__defaults__[{k}]", "kwdefaults": "{o}.__kwdefaults__[{k}]"}
 _NUMBERS = (bool, int, float, complex, str, bytes, np.generic)
 _SMALL = 4096          # bytes; larger arrays are compared without a copy
@@ -71,6 +72,14 @@ class Watch:
         self.tests.append(test)
         if isinstance(value, _NUMBERS):
             self.rebindable[test] = (expression, name)
+
+    def missing(self, owner: Any, name: str) -> None:
+        """The attribute is not set."""
+        self.tests.append(f"not hasattr({self.bind(owner)}, {name!r})")
+
+    def length(self, state: Any) -> None:
+        """A namespace has no more and no fewer names."""
+        self.tests.append(f"len({self.bind(state)}) == {len(state)}")
 
     def absent(self, space: dict[str, Any], names: set[str]) -> None:
         """A namespace does not hide these names of Python's."""

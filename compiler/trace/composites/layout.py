@@ -27,6 +27,8 @@ def _known_shape(new: Any, size: int) -> tuple[int, ...]:
 
 
 def _reshaped(a: Any, shape: tuple[int, ...]) -> Any:
+    if not isinstance(a, Tracer):
+        return np.reshape(a, shape)
     if not a.shape and not a.boxed:
         return fresh(layout.reshape(a, shape=shape))
     return mutation.reshaped(a, shape)
