@@ -9,9 +9,8 @@ import scipy.fft
 from ...errors import UnsupportedArgumentError
 from ...ops import fft as rows
 from ..locate import locate
-from ..registry import FUNCTIONS, stands_for, stands_for_late
+from ..registry import FUNCTIONS, refuse_others, stands_for, stands_for_late
 from .common import as_array, axes_of, one_axis
-from .scipy_linalg import refuse_rest
 
 
 def _norm(norm: Any) -> str:
@@ -148,7 +147,7 @@ for _name, _row in (("dct", rows.dct), ("dst", rows.dst)):
         FUNCTIONS[getattr(scipy.fft, f"{_prefix}{_name}")] = _single
         FUNCTIONS[getattr(scipy.fft, f"{_prefix}{_name}n")] = _trigonometric_many(_single)
 
-refuse_rest(scipy.fft)
+refuse_others(scipy.fft)
 
 
 @stands_for_late("scipy.signal", "fftconvolve")
