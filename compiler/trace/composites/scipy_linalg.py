@@ -236,7 +236,8 @@ def lstsq(a: Any, b: Any, cond: Any = None, *_: Any, **__: Any) -> Any:
     """Least-squares solution, residuals, rank, singular values."""
     a = as_array(a)
     cond = float(np.finfo(a.dtype).eps) if cond is None else cond
-    return numpy_linalg.lstsq(a, b, cond)
+    x, residuals, rank, s = numpy_linalg.lstsq(a, b, cond)
+    return x, residuals, rank.astype(np.int64), s
 
 
 @stands_for(linalg.solve_banded)
