@@ -185,12 +185,20 @@ class NumpyPrinter:
         """``w, v = np.linalg.eigh(a)``: a name for each result that is used."""
         self.flush()
         picks = {n.params[0]: n for n in self.graph.nodes if n.op is PICK and n.args[0] is node}
-        names = [self.name(picks[i]) if i in picks else "_" for i in range(len(node.type))]
+        names = [self._result_name(picks[i], i) if i in picks else "_"
+                 for i in range(len(node.type))]
         self.comment(node)
         self.lines.append(f"{', '.join(names)} = {self.express(node).text}")
         for i, pick in picks.items():
             self.expressions[pick] = Expression(names[i])
             self.owner[pick] = names[i]
+
+    def _result_name(self, pick: Node, i: int) -> str:
+        """The user's name for one of several results, or the row's."""
+        results = pick.args[0].op.results
+        if results and not (pick.origin and pick.origin.name):
+            return self.names.unique(results[i])
+        return self.name(pick)
 
     def store(self, node: Node, position: int) -> None:
         """``setitem`` and ``scatter_add`` as statements on an array of our own."""

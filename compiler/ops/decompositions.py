@@ -73,9 +73,8 @@ def _cholesky_jvp(args: Any, tangents: Any, out: Any) -> Any:
     n = out.shape[-1]
     inner = solve_triangle(out, hermitian_of(tangents[0]), lower=True)
     inner = solve_triangle(out, adjoint(inner), lower=True)
-    half = np.tril(np.ones((n, n), real_dtype(out.dtype))) - 0.5 * np.eye(
-        n, dtype=real_dtype(out.dtype))
-    return out @ (inner * half)
+    halved = 1.0 - 0.5 * np.eye(n, dtype=real_dtype(out.dtype))
+    return out @ (np.tril(inner) * halved)
 
 
 cholesky = Op("cholesky", np.linalg.cholesky, _cholesky_type, General(_cholesky_jvp),

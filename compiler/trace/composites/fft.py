@@ -1,4 +1,4 @@
-"""The transforms of ``numpy.fft`` and ``scipy.fft``, and convolution by them."""
+"""The transforms of ``numpy.fft`` and ``scipy.fft``."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ import scipy.fft
 from ...errors import UnsupportedArgumentError
 from ...ops import fft as rows
 from ..locate import locate
-from ..registry import FUNCTIONS, refuse_others, stands_for, stands_for_late
+from ..registry import FUNCTIONS, refuse_others, stands_for
 from .common import as_array, axes_of, one_axis
 
 
@@ -148,35 +148,3 @@ for _name, _row in (("dct", rows.dct), ("dst", rows.dst)):
         FUNCTIONS[getattr(scipy.fft, f"{_prefix}{_name}n")] = _trigonometric_many(_single)
 
 refuse_others(scipy.fft)
-
-
-@stands_for_late("scipy.signal", "fftconvolve")
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
-    """Convolution along axes, by the product of transforms."""
-    x, y = as_array(in1), as_array(in2)
-    if x.ndim != y.ndim:
-        raise ValueError("in1 and in2 should have the same dimensionality")
-    axes = axes_of(axes, x.ndim)
-    shape = [x.shape[a] + y.shape[a] - 1 for a in axes]
-    whole = [scipy.fft.next_fast_len(n, x.dtype.kind != "c" and y.dtype.kind != "c")
-             for n in shape]
-    if x.dtype.kind == "c" or y.dtype.kind == "c":
-        forward, back = FUNCTIONS[np.fft.fftn], FUNCTIONS[np.fft.ifftn]
-    else:
-        forward, back = FUNCTIONS[np.fft.rfftn], FUNCTIONS[np.fft.irfftn]
-    full = back(forward(x, whole, axes) * forward(y, whole, axes), whole, axes)
-    index = [slice(None)] * x.ndim
-    for axis, n in zip(axes, shape, strict=True):
-        index[axis] = _kept(mode, n, x.shape[axis], y.shape[axis])
-    return full[tuple(index)]
-
-
-def _kept(mode: str, full: int, n: int, m: int) -> slice:
-    """The part of a full convolution that a mode keeps."""
-    if mode == "full":
-        return slice(0, full)
-    if mode not in ("same", "valid"):
-        raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
-    kept = n if mode == "same" else max(n, m) - min(n, m) + 1
-    start = (full - kept) // 2
-    return slice(start, start + kept)
