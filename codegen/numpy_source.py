@@ -463,19 +463,26 @@ def _promotes(node: Node, position: int) -> bool:
 
 
 def _same_when_weak(node: Node, position: int) -> bool:
-    """Whether a NumPy scalar may be written as a plain number without changing the dtype."""
-    types = [a.type for a in node.args]
-    kind = types[position]
+    """Whether a NumPy scalar may be written as a plain number without changing the dtype.
+
+    Other scalar constants of the application may be written so too.
+    """
+    types = [_weak_type(a.type) if _is_scalar(a) else a.type for a in node.args]
+    kind = node.args[position].type
     if kind.dtype not in (np.float64, np.int64, np.bool_, np.complex128, np.float32, np.float16):
         return False
     if kind.dtype in (np.float32, np.float16) and all(
             t.weak or i == position for i, t in enumerate(types)):
         return False
-    weak_dtype = {"f": np.float64, "i": np.int64, "b": np.bool_, "c": np.complex128}[
-        kind.dtype.kind]
-    types[position] = ArrayType((), np.dtype(weak_dtype), weak=True)
     new = infer(node.op, tuple(types), node.params)
     return isinstance(new, ArrayType) and bool(new.dtype == node.type.dtype)
+
+
+def _weak_type(kind: ArrayType) -> ArrayType:
+    """The plain Python number of the kind."""
+    dtype = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_, "c": np.complex128}[
+        kind.dtype.kind]
+    return ArrayType((), np.dtype(dtype), weak=True)
 
 
 def _is_scalar(node: Node) -> bool:

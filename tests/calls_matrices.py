@@ -5,6 +5,7 @@ Matrices are drawn as small random numbers on top of one that is far from singul
 
 import numpy as np
 from calls import a, by_name, call, cplx, of
+from calls import positive as above_zero
 from scipy import fft, linalg, signal
 
 BASE = np.array([[3.0, -0.6, 0.3], [0.5, 2.0, -0.8], [-0.4, 0.9, 4.0]])
@@ -181,6 +182,7 @@ FOURIER = [
       for kind in (1, 2, 3, 4) for norm in (None, "ortho", "forward")],
     *[call(getattr(fft, f), a(4, 3), 2, n, 0) for f in ("dct", "idst") for n in (3, 6)],
     *[call(getattr(fft, f), a(3, 4)) for f in ("dctn", "idctn", "dstn", "idstn")],
+    *[call(f, 5, d=above_zero()) for f in (fft.fftfreq, fft.rfftfreq)],
     call(fft.dctn, a(3, 4), 3, s=(4,), axes=(1,), norm="ortho"),
     *[call(signal.fftconvolve, a(5), a(3), mode=mode) for mode in ("full", "same", "valid")],
     call(signal.fftconvolve, a(3), a(5), "valid"), call(signal.fftconvolve, a(2, 5), a(2, 4)),

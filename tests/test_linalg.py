@@ -8,7 +8,13 @@ import pytest
 import scipy.linalg as linalg
 import wengert as wg
 from check import differences
-from wengert.compiler.ops.matrix import batch_one_by_one
+from scipy import fft
+from wengert.compiler.errors import (
+    NotDifferentiableError,
+    UnsupportedArgumentError,
+    UnsupportedFunctionError,
+)
+from wengert.compiler.interpret import interpret
 from wengert.compiler.passes.pipeline import run
 from wengert.compiler.text import format_graph, parse
 from wengert.compiler.trace.registry import FUNCTIONS, REFUSED
@@ -230,13 +236,10 @@ def test_a_matrix_that_is_not_square_raises_as_in_numpy():
 
 
 def test_single_precision_stays_single():
-    for function in (vector_loss, lowest, np.linalg.det, reconstruction_norm,
-                     lambda a: np.linalg.slogdet(a)[1], lambda a: np.sum(np.linalg.cholesky(a)),
-                     lambda a: np.sum(linalg.expm(a)), lambda a: np.linalg.cond(a)):
-        x = A.astype(np.float32)
-        if function is vector_loss:
-            def function(a):
-                return np.sum(np.linalg.solve(a, np.ones(2, np.float32)))
+    x, b = A.astype(np.float32), np.ones(2, np.float32)
+    for function in (lambda a: np.sum(np.linalg.solve(a, b)), lowest, np.linalg.det,
+                     reconstruction_norm, np.linalg.cond, lambda a: np.linalg.slogdet(a)[1],
+                     lambda a: np.sum(np.linalg.cholesky(a)), lambda a: np.sum(linalg.expm(a))):
         assert wg.grad(function)(x).dtype == np.float32
         assert wg.grad(function, mode="forward")(x).dtype == np.float32
 
@@ -259,21 +262,15 @@ def test_sylvester_equations_with_operands_of_which_some_are_complex():
 # -- what is refused ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("function", sorted(REFUSED, key=lambda f: f.__name__),
-                         ids=lambda f: f.__name__)
-def test_functions_without_a_row_refuse_traced_values(function):
-    builder_seen = []
-
-    def f(x):
-        builder_seen.append(x)
-        return FUNCTIONS[function](x)
-    with pytest.raises(wg.UnsupportedFunctionError, match=function.__name__):
-        wg.trace(f)(np.eye(2))
-    assert builder_seen
+def test_functions_without_a_row_refuse_traced_values():
+    assert {linalg.logm, linalg.schur, linalg.null_space, fft.fht} <= REFUSED
+    for function in REFUSED:
+        with pytest.raises(UnsupportedFunctionError, match=function.__name__):
+            wg.trace(lambda x, refused=FUNCTIONS[function]: refused(x))(np.eye(2))
 
 
 def test_a_refused_function_is_named_at_the_user_s_line():
-    with pytest.raises(wg.UnsupportedFunctionError, match=r"test_linalg\.py.*logm"):
+    with pytest.raises(UnsupportedFunctionError, match=r"test_linalg\.py.*logm"):
         wg.grad(lambda a: np.sum(linalg.logm(a)))(A)
 
 
@@ -284,7 +281,7 @@ def test_a_refused_function_is_named_at_the_user_s_line():
 def test_vectors_that_complete_a_basis_have_no_derivative(function):
     tall = np.array([[1.0, 0.5], [0.2, 2.0], [-0.3, 0.4]])
     for mode in MODES:
-        with pytest.raises(wg.NotDifferentiableError, match="not determined"):
+        with pytest.raises(NotDifferentiableError, match="not determined"):
             wg.jacobian(function, mode=mode)(tall)
 
 
@@ -294,7 +291,7 @@ def test_vectors_that_complete_a_basis_have_no_derivative(function):
     lambda a: linalg.eigh(a, subset_by_index=[0, 0]),
 ])
 def test_options_without_a_rule_are_refused(function):
-    with pytest.raises(wg.UnsupportedArgumentError, match="not supported"):
+    with pytest.raises(UnsupportedArgumentError, match="not supported"):
         wg.compile(function)(A)
 
 
@@ -325,13 +322,11 @@ def test_the_source_names_the_results_as_the_user_does():
 
 
 def test_the_source_computes_one_result_alone():
-    assert "np.linalg.eigvalsh(a)" in wg.compile(lowest).specialize(A).source
-    spectral = wg.compile(lambda a: np.linalg.svd(a)[1]).specialize(A).source
-    assert "compute_uv=False" in spectral
+    assert "np.linalg.eigvalsh(a)" in "".join(body(wg.compile(lowest), A))
+    assert "compute_uv=False" in "".join(body(wg.compile(lambda a: np.linalg.svd(a)[1]), A))
     both = wg.value_and_grad(lowest)
     assert both(A)[0] == np.linalg.eigh(A)[0][0]
-    assert both.source.count("eig") == both.source.count("np.linalg.eigh(a)") + \
-        both.source.count("# return np.linalg.eigh(a)")
+    assert sum("np.linalg.eig" in line for line in body(both, A)) == 1
 
 
 def test_the_gradient_of_a_linear_system_solves_it_once_each_way():
@@ -351,9 +346,11 @@ def test_a_batch_of_right_hand_sides_is_one_system():
 
 
 def test_examples_one_by_one_keep_several_results_apart():
-    graph = wg.trace(linalg.lu_factor)(A) if linalg.lu_factor not in FUNCTIONS else \
-        wg.trace(lambda a: linalg.lu_factor(a))(A)
+    graph = wg.trace(lambda a: linalg.lu_factor(a))(A)
     many, flags = batch(graph, 3, [True])
     assert flags == [True, True]
-    assert callable(batch_one_by_one(lambda: None))
-    assert sum(node.op.name == "lu_factor" for node in many.nodes) == 3
+    stack = np.stack([A, A[::-1], A.T])
+    lu, piv = interpret(many, stack)
+    for i in range(3):
+        close(lu[i], linalg.lu_factor(stack[i])[0])
+        np.testing.assert_array_equal(piv[i], linalg.lu_factor(stack[i])[1])

@@ -185,13 +185,13 @@ def _eigh_jvp(args: Any, tangents: Any, out: Any, lower: bool) -> Any:
     tv = hermitian_of(tangents[0], lower) @ v
     t_w = np.real(np.sum(conj(v) * tv, axis=-2))
     t_v = v @ ((adjoint(v) @ tv) * inverse_of(differences(w), w))
-    return t_w, t_v - v * turn(v, t_v, 0 if lower else -1)
+    if v.dtype.kind == "c":
+        t_v = t_v - v * turn(v, t_v, 0 if lower else -1)
+    return t_w, t_v
 
 
 def turn(v: Any, t: Any, row: int) -> Any:
     """The multiple of each column that keeps one row real, as LAPACK's complex vectors have it."""
-    if v.dtype.kind != "c":
-        return 0.0
     real = np.real(v[..., row, :])
     phase = np.where(real == 0, 0.0, np.imag(t[..., row, :]) / np.where(real == 0, 1.0, real))
     return 1j * phase[..., None, :]
@@ -322,8 +322,10 @@ def _svd_jvp(args: Any, tangents: Any, out: Any) -> Any:
             t_u = t_u + (tv - u @ p) * inverse
         else:
             t_v = t_v + (adjoint(t) @ u - v @ adjoint(p)) * inverse
-    phase = turn(v, t_v, 0) if m >= n else turn(u, t_u, 0)
-    return t_u - u * phase, t_s, adjoint(t_v - v * phase)
+    if u.dtype.kind == "c":
+        phase = turn(v, t_v, 0) if m >= n else turn(u, t_u, 0)
+        t_u, t_v = t_u - u * phase, t_v - v * phase
+    return t_u, t_s, adjoint(t_v)
 
 
 svd = Op("svd", lambda a: tuple(np.linalg.svd(a, full_matrices=False)), _svd_type,

@@ -199,10 +199,10 @@ def _trigonometric(name: str, call: Any, end: int) -> Op:
              python=text,
              batch=lambda args, batched, type, axis, norm: row(args[0], type=type, axis=axis + 1,
                                                                norm=norm),
-             samples=tuple(sample((2, 4), type=kind, axis=1, norm=norm)
-                           for kind in (1, 2, 3, 4) for norm in ("backward", "ortho", "forward"))
-             + (sample((3, 2), type=2, axis=0, norm="backward"),
-                sample((3,), type=1, axis=0, norm="backward")))
+             samples=(*[sample((2, 4), type=kind, axis=1, norm=norm)
+                        for kind in (1, 2, 3, 4) for norm in ("backward", "ortho", "forward")],
+                      sample((3, 2), type=2, axis=0, norm="backward"),
+                      sample((3,), type=1, axis=0, norm="backward")))
     return row
 
 

@@ -147,4 +147,8 @@ for _name, _row in (("dct", rows.dct), ("dst", rows.dst)):
         FUNCTIONS[getattr(scipy.fft, f"{_prefix}{_name}")] = _single
         FUNCTIONS[getattr(scipy.fft, f"{_prefix}{_name}n")] = _trigonometric_many(_single)
 
+# SciPy's converts the spacing to an array; NumPy's divides by it.
+FUNCTIONS[scipy.fft.fftfreq] = lambda n, d=1.0, **_: np.fft.fftfreq(n, d)
+FUNCTIONS[scipy.fft.rfftfreq] = lambda n, d=1.0, **_: np.fft.rfftfreq(n, d)
+
 refuse_others(scipy.fft)
