@@ -185,12 +185,20 @@ class NumpyPrinter:
         """``w, v = np.linalg.eigh(a)``: a name for each result that is used."""
         self.flush()
         picks = {n.params[0]: n for n in self.graph.nodes if n.op is PICK and n.args[0] is node}
-        names = [self.name(picks[i]) if i in picks else "_" for i in range(len(node.type))]
+        names = [self._result_name(picks[i], i) if i in picks else "_"
+                 for i in range(len(node.type))]
         self.comment(node)
         self.lines.append(f"{', '.join(names)} = {self.express(node).text}")
         for i, pick in picks.items():
             self.expressions[pick] = Expression(names[i])
             self.owner[pick] = names[i]
+
+    def _result_name(self, pick: Node, i: int) -> str:
+        """The user's name for one of several results, or the row's."""
+        results = pick.args[0].op.results
+        if results and not (pick.origin and pick.origin.name):
+            return self.names.unique(results[i])
+        return self.name(pick)
 
     def store(self, node: Node, position: int) -> None:
         """``setitem`` and ``scatter_add`` as statements on an array of our own."""
@@ -455,9 +463,12 @@ def _promotes(node: Node, position: int) -> bool:
 
 
 def _same_when_weak(node: Node, position: int) -> bool:
-    """Whether a NumPy scalar may be written as a plain number without changing the dtype."""
-    types = [a.type for a in node.args]
-    kind = types[position]
+    """Whether a NumPy scalar may be written as a plain number without changing the dtype.
+
+    Other scalar constants of the application may be written so too.
+    """
+    types = [_weak_type(a.type) if _is_scalar(a) else a.type for a in node.args]
+    kind = node.args[position].type
     if kind.dtype not in (np.float64, np.int64, np.bool_, np.complex128, np.float32, np.float16):
         return False
     if kind.dtype == np.complex128 and node.op in _RAISING:
@@ -465,11 +476,15 @@ def _same_when_weak(node: Node, position: int) -> bool:
     if kind.dtype in (np.float32, np.float16) and all(
             t.weak or i == position for i, t in enumerate(types)):
         return False
-    weak_dtype = {"f": np.float64, "i": np.int64, "b": np.bool_, "c": np.complex128}[
-        kind.dtype.kind]
-    types[position] = ArrayType((), np.dtype(weak_dtype), weak=True)
     new = infer(node.op, tuple(types), node.params)
     return isinstance(new, ArrayType) and bool(new.dtype == node.type.dtype)
+
+
+def _weak_type(kind: ArrayType) -> ArrayType:
+    """The plain Python number of the kind."""
+    dtype = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_, "c": np.complex128}[
+        kind.dtype.kind]
+    return ArrayType((), np.dtype(dtype), weak=True)
 
 
 def _is_scalar(node: Node) -> bool:

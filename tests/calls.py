@@ -10,6 +10,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.fft
+import scipy.linalg
+import scipy.signal
 import scipy.special as special
 
 
@@ -72,9 +75,10 @@ def _described(key, args, kwargs):
     return f"{name_of(key)}({', '.join(parts)})"
 
 
-def _by_name(function):
+def by_name(function):
     """The function as users reach it, by its public name at the time of the call."""
-    for namespace in (np, np.linalg, special):
+    for namespace in (np, np.linalg, np.fft, special, scipy.linalg, scipy.fft,
+                      scipy.signal):
         if getattr(namespace, getattr(function, "__name__", ""), None) is function:
             return lambda *args, **kwargs: getattr(namespace, function.__name__)(*args, **kwargs)
     return function
@@ -82,7 +86,7 @@ def _by_name(function):
 
 def call(function, *args, **kwargs):
     """``function(*args, **kwargs)``, with the operands in ``args`` and ``kwargs`` drawn."""
-    key, named = _key_of(function), _by_name(function)
+    key, named = _key_of(function), by_name(function)
     names, values = tuple(kwargs), tuple(kwargs.values())
 
     def apply(positional, keywords):
@@ -99,7 +103,7 @@ def method(name, x, *args, **kwargs):
 
 def changed(function, x, *args, **kwargs):
     """A copy of ``x``, after ``function`` has changed it in place."""
-    key, named = _key_of(function), _by_name(function)
+    key, named = _key_of(function), by_name(function)
 
     def apply(array, *rest):
         own = array.copy()
@@ -110,7 +114,7 @@ def changed(function, x, *args, **kwargs):
 
 def into(function, shape, *args, **kwargs):
     """``out`` after ``function(..., out=out)``."""
-    key, named = _key_of(function), _by_name(function)
+    key, named = _key_of(function), by_name(function)
 
     def apply(*operands):
         out = np.full(shape, 7.0, operands[0].dtype)

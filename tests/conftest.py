@@ -1,5 +1,10 @@
 """Graphs are verified after every pass while the tests run; golden files have a switch."""
 
+import os
+
+# The test workers share the processors; threads of their own would only wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from wengert.compiler.passes import pipeline
 

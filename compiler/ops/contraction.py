@@ -33,7 +33,7 @@ def _matmul_left(ct: Any, x: Any, y: Any) -> Any:
     if x.ndim == y.ndim == 1:
         return ct * y
     if y.ndim == 1:
-        out = ct[..., None] * y
+        out = ct * y if x.ndim == 1 else ct[..., None] * y
     elif x.ndim == 1:
         out = y @ ct[..., :, None]
         out = np.reshape(out, out.shape[:-1])

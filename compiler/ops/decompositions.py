@@ -26,6 +26,7 @@ from .matrix import (
     batch_leading,
     batch_one_by_one,
     complex_dtype,
+    conj,
     dtype_of,
     real_dtype,
     square_shape,
@@ -39,11 +40,11 @@ def hermitian_of(t: Any, lower: bool = True) -> Any:
     """The Hermitian matrix that is stored in one triangle."""
     if not lower:
         t = adjoint(t)
-    below = np.tril(t, -1)
+    above = np.triu(adjoint(t), 1)
     if t.dtype.kind != "c":
-        return np.tril(t) + transposed(below)
+        return np.tril(t) + above
     diagonal = np.real(t) * np.eye(t.shape[-1], dtype=real_dtype(t.dtype))
-    return below + adjoint(below) + diagonal
+    return np.tril(t, -1) + above + diagonal
 
 
 def inverse_of(gaps: Any, size: Any) -> Any:
@@ -72,9 +73,8 @@ def _cholesky_jvp(args: Any, tangents: Any, out: Any) -> Any:
     n = out.shape[-1]
     inner = solve_triangle(out, hermitian_of(tangents[0]), lower=True)
     inner = solve_triangle(out, adjoint(inner), lower=True)
-    half = np.tril(np.ones((n, n), real_dtype(out.dtype))) - 0.5 * np.eye(
-        n, dtype=real_dtype(out.dtype))
-    return out @ (inner * half)
+    halved = 1.0 - 0.5 * np.eye(n, dtype=real_dtype(out.dtype))
+    return out @ (np.tril(inner) * halved)
 
 
 cholesky = Op("cholesky", np.linalg.cholesky, _cholesky_type, General(_cholesky_jvp),
@@ -183,15 +183,15 @@ def _eigh_jvp(args: Any, tangents: Any, out: Any, lower: bool) -> Any:
     if not w.shape[-1]:
         return None
     tv = hermitian_of(tangents[0], lower) @ v
-    t_w = np.real(np.sum(np.conj(v) * tv, axis=-2))
+    t_w = np.real(np.sum(conj(v) * tv, axis=-2))
     t_v = v @ ((adjoint(v) @ tv) * inverse_of(differences(w), w))
-    return t_w, t_v - v * turn(v, t_v, 0 if lower else -1)
+    if v.dtype.kind == "c":
+        t_v = t_v - v * turn(v, t_v, 0 if lower else -1)
+    return t_w, t_v
 
 
 def turn(v: Any, t: Any, row: int) -> Any:
     """The multiple of each column that keeps one row real, as LAPACK's complex vectors have it."""
-    if v.dtype.kind != "c":
-        return 0.0
     real = np.real(v[..., row, :])
     phase = np.where(real == 0, 0.0, np.imag(t[..., row, :]) / np.where(real == 0, 1.0, real))
     return 1j * phase[..., None, :]
@@ -243,7 +243,7 @@ def _eig_jvp(args: Any, tangents: Any, out: Any) -> Any:
     diagonal = np.eye(n, dtype=bool)
     t_w = np.sum(np.where(diagonal, x, 0.0), axis=-2)
     t_v = v @ (x * inverse_of(differences(w), w))
-    length = np.real(np.sum(np.conj(v) * t_v, axis=-2, keepdims=True))
+    length = np.real(np.sum(conj(v) * t_v, axis=-2, keepdims=True))
     size = np.abs(v)
     largest = np.argmax(size, axis=-2)[..., None, :]
     phase = np.imag(np.take_along_axis(t_v, largest, -2)) / np.take_along_axis(size, largest, -2)
@@ -311,7 +311,7 @@ def _svd_jvp(args: Any, tangents: Any, out: Any) -> Any:
     p = adjoint(u) @ tv
     alike = (p + adjoint(p)) * (0.5 * inverse_of(differences(s), s))
     against = (p - adjoint(p)) * (0.5 * inverse_of(s[..., None, :] + s[..., :, None], s))
-    t_s = np.real(np.sum(np.conj(u) * tv, axis=-2))
+    t_s = np.real(np.sum(conj(u) * tv, axis=-2))
     t_u = u @ (alike + against)
     t_v = v @ (alike - against)
     if m != n:
@@ -322,8 +322,10 @@ def _svd_jvp(args: Any, tangents: Any, out: Any) -> Any:
             t_u = t_u + (tv - u @ p) * inverse
         else:
             t_v = t_v + (adjoint(t) @ u - v @ adjoint(p)) * inverse
-    phase = turn(v, t_v, 0) if m >= n else turn(u, t_u, 0)
-    return t_u - u * phase, t_s, adjoint(t_v - v * phase)
+    if u.dtype.kind == "c":
+        phase = turn(v, t_v, 0) if m >= n else turn(u, t_u, 0)
+        t_u, t_v = t_u - u * phase, t_v - v * phase
+    return t_u, t_s, adjoint(t_v)
 
 
 svd = Op("svd", lambda a: tuple(np.linalg.svd(a, full_matrices=False)), _svd_type,
@@ -342,6 +344,10 @@ svdvals = Op("svdvals", lambda a: np.linalg.svd(a, compute_uv=False), lambda a: 
              General(_svdvals_jvp), batch=batch_leading(lambda: svdvals),
              python=lambda args, params, types: f"np.linalg.svd({args[0]}, compute_uv=False)",
              samples=(sample(GENERAL), sample(TALL)))
+
+
+# The rows that compute one result of a factorization alone.
+ALONE = {(eigh, 0): eigvalsh, (eig, 0): eigvals, (svd, 1): svdvals}
 
 
 def _full_type(a: ArrayType) -> tuple[ArrayType, ArrayType]:

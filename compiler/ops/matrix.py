@@ -16,9 +16,14 @@ def transposed(x: Any) -> Any:
     return np.swapaxes(x, -1, -2)
 
 
+def conj(x: Any) -> Any:
+    """Complex conjugate; a real array itself."""
+    return np.conj(x) if x.dtype.kind == "c" else x
+
+
 def adjoint(x: Any) -> Any:
     """Conjugate transpose of the last two axes."""
-    return np.conj(np.swapaxes(x, -1, -2)) if x.dtype.kind == "c" else np.swapaxes(x, -1, -2)
+    return conj(np.swapaxes(x, -1, -2))
 
 
 def apply(a: Any, x: Any, is_vector: bool) -> Any:

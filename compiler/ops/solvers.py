@@ -21,7 +21,9 @@ from .matrix import (
     adjoint,
     apply,
     as_columns,
+    astype_text,
     batch_one_by_one,
+    complex_dtype,
     dtype_of,
     square_shape,
     transposed,
@@ -368,15 +370,17 @@ def _sylvester_type(a: ArrayType, b: ArrayType, q: ArrayType) -> ArrayType:
 
 
 def _solve_sylvester(a: Any, b: Any, q: Any) -> Any:
-    # SciPy is wrong for real a and b with complex q (it takes their real Schur forms).
-    if np.iscomplexobj(q):
-        a, b = a.astype(np.complex128), b.astype(np.complex128)
+    # SciPy 1.17 is wrong for operands some of which are complex: real Schur forms have blocks.
+    if any(map(np.iscomplexobj, (a, b, q))):
+        a, b = (v.astype(complex_dtype(v.dtype), copy=False) for v in (a, b))
     return linalg.solve_sylvester(a, b, q)
 
 
 def _sylvester_text(args: Any, params: Any, types: Any) -> str:
-    if types[2].dtype.kind == "c":
-        args = [*[f"{a}.astype(complex)" for a in args[:2]], args[2]]
+    if any(t.dtype.kind == "c" for t in types):
+        args = [arg if kind.dtype.kind == "c" or i == 2 else
+                f"{arg}{astype_text(complex_dtype(kind.dtype))}"
+                for i, (arg, kind) in enumerate(zip(args, types, strict=True))]
     return f"linalg.solve_sylvester({', '.join(args)})"
 
 

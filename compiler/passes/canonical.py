@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..graph import CONSTANT, Builder, Graph, Node, keep_leaf, rebuild
+from ..graph import CONSTANT, PICK, Builder, Graph, Node, keep_leaf, rebuild
 from ..ops import arithmetic, comparison, indexing, layout
+from ..ops.decompositions import ALONE
 from ..transforms.transpose import is_zero
 from .simplify import FOLD_LIMIT
 
@@ -35,6 +36,27 @@ def flip_differences(graph: Graph) -> Graph:
             (old,), (new,) = node.args, args
             if new.op is arithmetic.sub and old not in kept and len(uses[old]) == 1:
                 return builder.emit(arithmetic.sub, new.args[::-1])
+        return builder.emit(node.op, args, node.params)
+    return rebuild(graph, change)
+
+
+def single_results(graph: Graph) -> Graph:
+    """A factorization of which one result is used gives way to the row of that result alone."""
+    used: dict[Node, set[int]] = {}
+    for node in graph.nodes:
+        if node.op is PICK:
+            used.setdefault(node.args[0], set()).add(node.params[0])
+    if not any(len(indices) == 1 for indices in used.values()):
+        return graph
+
+    def change(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
+        if not node.args:
+            return keep_leaf(builder, node)
+        if node.op is PICK and len(used[node.args[0]]) == 1:
+            whole = args[0]
+            alone = ALONE.get((whole.op, node.params[0]))
+            if alone is not None:
+                return builder.emit(alone, whole.args, whole.params)
         return builder.emit(node.op, args, node.params)
     return rebuild(graph, change)
 

@@ -50,7 +50,7 @@ def _table(code: CodeType) -> dict[int, Origin] | None:
 
 
 def unpacked_names(frame: FrameType) -> tuple[str, ...]:
-    """Names of ``a, b, c = x`` if that is what the frame is doing; empty otherwise."""
+    """Names of ``a, b, c = x``, or of ``= f(x)`` during the call; empty for all other code."""
     code, at = frame.f_code, frame.f_lasti
     key = (id(code), at)
     found = _UNPACKED.get(key)
@@ -58,6 +58,8 @@ def unpacked_names(frame: FrameType) -> tuple[str, ...]:
         found = ()
         while dis.opname[code.co_code[at]] == "CACHE":
             at -= 2
+        if dis.opname[code.co_code[at]].startswith("CALL"):
+            at = next(i.offset for i in dis.get_instructions(code) if i.offset > at)
         if dis.opname[code.co_code[at]] == "UNPACK_SEQUENCE":
             n = code.co_code[at + 1]
             after = [i for i in dis.get_instructions(code) if i.offset > at][:n]

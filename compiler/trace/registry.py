@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import UnsupportedFunctionError
+from .locate import locate
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -14,6 +15,7 @@ METHODS: dict[str, Callable[..., Any]] = {}
 CREATION: set[Any] = set()       # functions that make arrays from nothing traced
 # By module that need not be loaded and name in it: our function, and whether it creates.
 LATE: dict[str, dict[str, tuple[Callable[..., Any], bool]]] = {}
+REFUSED: set[Any] = set()        # functions that take no traced values
 
 
 def stands_for(*functions: Any, method: str | None = None, creates: bool = False
@@ -46,6 +48,24 @@ def stands_for_late(module: str, *names: str, creates: bool = False) -> Callable
             LATE.setdefault(module, {})[name] = (function, creates)
         return function
     return register
+
+
+def refuse_others(module: Any) -> None:
+    """Refuse traced values in all public functions of a module that nothing stands for.
+
+    Functions that ask their operands do so anyway; others would convert them in their depths.
+    """
+    for name in module.__all__:
+        function = getattr(module, name)
+        if callable(function) and not isinstance(function, type) and function not in FUNCTIONS:
+            FUNCTIONS[function] = _refusing(function)
+            REFUSED.add(function)
+
+
+def _refusing(function: Any) -> Callable[..., Any]:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise unsupported(function, locate())
+    return refuse
 
 
 def unsupported(function: Any, where: Any) -> UnsupportedFunctionError:

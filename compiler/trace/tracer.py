@@ -72,6 +72,10 @@ def enter(function: Any, builder: TraceBuilder, args: Sequence[Any], kwargs: dic
         builder.origin = None
     if origin.name and isinstance(out, Tracer) and len(builder.nodes) > n_before:
         out.node.origin = origin
+    elif isinstance(out, tuple) and origin.file == frame.f_code.co_filename:
+        for part, name in zip(out, unpacked_names(frame), strict=False):
+            if isinstance(part, Tracer) and part.node.args:
+                part.node.origin = origin._replace(name=name)
     return out
 
 

@@ -1,4 +1,4 @@
-"""The transforms of ``numpy.fft`` and ``scipy.fft``, and convolution by them."""
+"""The transforms of ``numpy.fft`` and ``scipy.fft``."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,9 +9,8 @@ import scipy.fft
 from ...errors import UnsupportedArgumentError
 from ...ops import fft as rows
 from ..locate import locate
-from ..registry import FUNCTIONS, stands_for, stands_for_late
+from ..registry import FUNCTIONS, refuse_others, stands_for
 from .common import as_array, axes_of, one_axis
-from .scipy_linalg import refuse_rest
 
 
 def _norm(norm: Any) -> str:
@@ -148,36 +147,8 @@ for _name, _row in (("dct", rows.dct), ("dst", rows.dst)):
         FUNCTIONS[getattr(scipy.fft, f"{_prefix}{_name}")] = _single
         FUNCTIONS[getattr(scipy.fft, f"{_prefix}{_name}n")] = _trigonometric_many(_single)
 
-refuse_rest(scipy.fft)
+# SciPy's converts the spacing to an array; NumPy's divides by it.
+FUNCTIONS[scipy.fft.fftfreq] = lambda n, d=1.0, **_: np.fft.fftfreq(n, d)
+FUNCTIONS[scipy.fft.rfftfreq] = lambda n, d=1.0, **_: np.fft.rfftfreq(n, d)
 
-
-@stands_for_late("scipy.signal", "fftconvolve")
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
-    """Convolution along axes, by the product of transforms."""
-    x, y = as_array(in1), as_array(in2)
-    if x.ndim != y.ndim:
-        raise ValueError("in1 and in2 should have the same dimensionality")
-    axes = axes_of(axes, x.ndim)
-    shape = [x.shape[a] + y.shape[a] - 1 for a in axes]
-    whole = [scipy.fft.next_fast_len(n, x.dtype.kind != "c" and y.dtype.kind != "c")
-             for n in shape]
-    if x.dtype.kind == "c" or y.dtype.kind == "c":
-        forward, back = FUNCTIONS[np.fft.fftn], FUNCTIONS[np.fft.ifftn]
-    else:
-        forward, back = FUNCTIONS[np.fft.rfftn], FUNCTIONS[np.fft.irfftn]
-    full = back(forward(x, whole, axes) * forward(y, whole, axes), whole, axes)
-    index = [slice(None)] * x.ndim
-    for axis, n in zip(axes, shape, strict=True):
-        index[axis] = _kept(mode, n, x.shape[axis], y.shape[axis])
-    return full[tuple(index)]
-
-
-def _kept(mode: str, full: int, n: int, m: int) -> slice:
-    """The part of a full convolution that a mode keeps."""
-    if mode == "full":
-        return slice(0, full)
-    if mode not in ("same", "valid"):
-        raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
-    kept = n if mode == "same" else max(n, m) - min(n, m) + 1
-    start = (full - kept) // 2
-    return slice(start, start + kept)
+refuse_others(scipy.fft)

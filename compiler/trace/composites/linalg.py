@@ -179,7 +179,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         residuals = np.sum(np.reshape(squares, (m, -1)), axis=0)
     s = svdvals(a)
     cut = solvers.default_rcond(a) if rcond is None else rcond
-    rank = np.sum(s > cut * np.max(s)) if min(m, n) else 0
+    rank = np.sum(s > cut * np.max(s)).astype(np.int32) if min(m, n) else 0
     return x, residuals, rank, s
 
 

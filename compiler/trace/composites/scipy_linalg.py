@@ -13,14 +13,22 @@ from ...ops import decompositions, solvers
 from ...ops import linalg as rows
 from ...ops.matrix import adjoint, transposed
 from ..locate import locate
-from ..registry import FUNCTIONS, stands_for, unsupported
+from ..registry import FUNCTIONS, refuse_others, stands_for
 from . import linalg as numpy_linalg
 from .common import as_array
 from .layout import ravel
 from .reduction import norm
 
+
+def _double(x: Any) -> Any:
+    """In double precision, where SciPy computes in nothing less."""
+    x = as_array(x)
+    dtype = np.dtype(complex if x.dtype.kind == "c" else float)
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
 FUNCTIONS[linalg.inv] = lambda a, *_, **__: numpy_linalg.inv(a)
-FUNCTIONS[linalg.det] = lambda a, *_, **__: numpy_linalg.det(a)
+FUNCTIONS[linalg.det] = lambda a, *_, **__: numpy_linalg.det(_double(a))
 FUNCTIONS[linalg.svdvals] = lambda a, *_, **__: numpy_linalg.svdvals(a)
 
 
@@ -28,7 +36,11 @@ FUNCTIONS[linalg.svdvals] = lambda a, *_, **__: numpy_linalg.svdvals(a)
 def scipy_norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False,
                check_finite: bool = True) -> Any:
     """Vector and matrix norms."""
-    return norm(a, ord, axis, keepdims)
+    out = norm(a, ord, axis, keepdims)
+    by_lapack = axis is None and not keepdims and (
+        (out.ndim == 0 and as_array(a).ndim == 1 and ord in (None, 2))
+        or (as_array(a).ndim == 2 and ord in (1, np.inf)))
+    return _double(out) if by_lapack else out
 
 
 def _refuse(function: str, **options: Any) -> None:
@@ -224,7 +236,8 @@ def lstsq(a: Any, b: Any, cond: Any = None, *_: Any, **__: Any) -> Any:
     """Least-squares solution, residuals, rank, singular values."""
     a = as_array(a)
     cond = float(np.finfo(a.dtype).eps) if cond is None else cond
-    return numpy_linalg.lstsq(a, b, cond)
+    x, residuals, rank, s = numpy_linalg.lstsq(a, b, cond)
+    return x, residuals, rank.astype(np.int64), s
 
 
 @stands_for(linalg.solve_banded)
@@ -257,6 +270,11 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     values = np.concatenate([r[:0:-1], c])
     m, n = c.shape[0], r.shape[0]
     return values[np.arange(m)[:, None] - np.arange(n) + (n - 1)]
+
+
+def _toeplitz_of(c_or_cr: Any) -> Any:
+    columns = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,)
+    return toeplitz(*map(_double, columns))
 
 
 @stands_for(linalg.hankel)
@@ -297,8 +315,7 @@ def _as_matrix(a: Any) -> Any:
 @stands_for(linalg.solve_toeplitz)
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     """Solution with a Toeplitz matrix."""
-    matrix = toeplitz(*c_or_cr) if isinstance(c_or_cr, tuple) else toeplitz(c_or_cr)
-    return numpy_linalg.solve(matrix, b)
+    return numpy_linalg.solve(_toeplitz_of(c_or_cr), _double(b))
 
 
 @stands_for(linalg.solve_circulant)
@@ -311,8 +328,7 @@ def solve_circulant(c: Any, b: Any, *_: Any, **options: Any) -> Any:
 @stands_for(linalg.matmul_toeplitz)
 def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
     """Product with a Toeplitz matrix."""
-    matrix = toeplitz(*c_or_cr) if isinstance(c_or_cr, tuple) else toeplitz(c_or_cr)
-    return matrix @ as_array(x)
+    return _toeplitz_of(c_or_cr) @ _double(x)
 
 
 @stands_for(linalg.solve_sylvester)
@@ -347,8 +363,8 @@ def expm(A: Any) -> Any:
 def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True,
                  check_finite: bool = True) -> Any:
     """Matrix exponential and its derivative in a direction."""
-    A = as_array(A)
-    derivative = rows.expm_frechet(A, as_array(E))
+    A = _double(A)
+    derivative = rows.expm_frechet(A, _double(E))
     return (rows.expm(A), derivative) if compute_expm else derivative
 
 
@@ -388,18 +404,4 @@ def sqrtm(A: Any, *_: Any, **__: Any) -> Any:
     return root if A.dtype.kind == "c" else numpy_linalg.real_if_all(root, root)[0]
 
 
-def _refusing(function: Any) -> Any:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise unsupported(function, locate())
-    return refuse
-
-
-def refuse_rest(module: Any) -> None:
-    """Refuse traced values in all public functions of a module that are not written here."""
-    for name in module.__all__:
-        function = getattr(module, name)
-        if callable(function) and not isinstance(function, type) and function not in FUNCTIONS:
-            FUNCTIONS[function] = _refusing(function)
-
-
-refuse_rest(linalg)
+refuse_others(linalg)
