@@ -7,7 +7,6 @@ import numpy as np
 from ..registry import stands_for, stands_for_late
 from .common import as_array, axes_of, floating, one_axis, slices
 from .creation import cast, fresh
-from .layout import ravel
 
 _NO = np._NoValue
 
@@ -43,9 +42,9 @@ def _end(value: Any, a: Any, axis: int) -> Any:
 @stands_for(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of neighbours in the flattened array, with values put before and after."""
-    a = ravel(ary)
+    a = np.ravel(ary)
     middle = a[1:] - a[:-1]
-    parts = [middle if v is middle else cast(ravel(v), a.dtype)
+    parts = [middle if v is middle else cast(np.ravel(v), a.dtype)
              for v in (to_begin, middle, to_end) if v is not None]
     return np.concatenate(parts) if len(parts) > 1 else middle
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from ..registry import stands_for
 from .common import as_array, floating, refuse
-from .layout import ravel
 
 
 @stands_for(np.polyval)
@@ -103,7 +102,7 @@ def poly(seq_of_zeros: Any) -> Any:
     if roots.ndim == 2:
         roots = np.linalg.eigvals(roots)
     out: Any = np.ones(1, roots.dtype)
-    for root in ravel(roots):
+    for root in np.ravel(roots):
         out = np.convolve(out, np.stack([np.ones((), roots.dtype), -root]))
     return out
 

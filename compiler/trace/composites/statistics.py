@@ -16,7 +16,6 @@ from ..registry import stands_for
 from ..tracer import Tracer, contains_tracer
 from .common import as_array, axes_of, floating, refuse
 from .creation import cast
-from .layout import ravel
 
 _NO = np._NoValue
 
@@ -151,7 +150,7 @@ def _quantiles(a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: Any, 
     if sample.size == 0:
         raise IndexError("index -1 is out of bounds for axis 0 with size 0")
     q = as_array(q)
-    parts = [_one_quantile(sample, one, method) for one in ravel(q)]
+    parts = [_one_quantile(sample, one, method) for one in np.ravel(q)]
     result = parts[0] if q.ndim == 0 else np.reshape(
         np.stack(parts), q.shape + parts[0].shape)
     if not (isinstance(q, Tracer) or q.ndim) and sample.values.dtype.kind == "f":
@@ -273,9 +272,9 @@ def _bin(a: Any, edges: Any) -> Any:
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None,
               weights: Any = None) -> Any:
     """Counts (or sums of weights) in bins, and the edges of the bins."""
-    a = ravel(a)
+    a = np.ravel(a)
     edges = _edges(a, bins, range)
-    weights = None if weights is None else ravel(weights)
+    weights = None if weights is None else np.ravel(weights)
     counts = _count(_bin(a, edges), edges.shape[0] - 1, weights)
     if density:
         counts = counts / np.diff(edges) / np.sum(counts)
@@ -285,14 +284,14 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None,
 @stands_for(np.histogram_bin_edges)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """Edges of the bins of a histogram."""
-    return _edges(ravel(a), bins, range)
+    return _edges(np.ravel(a), bins, range)
 
 
 @stands_for(np.histogramdd)
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None,
                 weights: Any = None) -> Any:
     """Counts (or sums of weights) in boxes, and the edges of the boxes along each axis."""
-    columns = [ravel(c) for c in (sample if isinstance(sample, (list, tuple))
+    columns = [np.ravel(c) for c in (sample if isinstance(sample, (list, tuple))
                                   else np.atleast_2d(as_array(sample)).T)]
     d = len(columns)
     bins = [bins] * d if np.ndim(bins) == 0 else list(bins)
