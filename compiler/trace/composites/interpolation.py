@@ -136,7 +136,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         left = right = None
         x, xp = x % period, xp % period
         order = np.argsort(xp)
-        xp, fp = xp[order], fp[order]
+        xp, fp = np.take(xp, order), np.take(fp, order)
         xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = np.concatenate([fp[-1:], fp, fp[:1]])
     n = xp.shape[0]
@@ -149,9 +149,10 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     else:
         base = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, n - 1)
         segment = np.minimum(base, n - 2)
-        run = xp[segment + 1] - xp[segment]
-        slope = (fp[segment + 1] - fp[segment]) / np.where(run == 0, 1.0, run)
-        inside = slope * (x - xp[base]) + fp[base]
+        run = np.take(xp, segment + 1) - np.take(xp, segment)
+        rise = np.take(fp, segment + 1) - np.take(fp, segment)
+        slope = rise / np.where(run == 0, 1.0, run)
+        inside = slope * (x - np.take(xp, base)) + np.take(fp, base)
     out = np.where(x < xp[0], fp[0] if left is None else left,
                    np.where(x > xp[-1], fp[-1] if right is None else right, inside))
     return cast(out, complex if out.dtype.kind == "c" else float)
