@@ -207,7 +207,8 @@ HIGHER_ORDER = [
 
 UFUNCS = [
     *[call(f.outer, a(2), a(3)) for f in (np.fmod, np.logaddexp, np.copysign, np.hypot)],
-    *[call(f.accumulate, a(7)) for f in (np.maximum, np.minimum, np.fmax, np.logaddexp)],
+    *[call(f.accumulate, a(7)) for f in (
+        np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2)],
     call(np.maximum.accumulate, a(2, 5), axis=1), call(np.minimum.accumulate, a(3, 2)),
     call(np.logaddexp.reduce, a(4)), call(np.logaddexp.reduce, a(2, 3), axis=1, keepdims=True),
     *[call(f.reduce, positive(2, 4), axis=1) for f in (np.subtract, np.divide, np.hypot,
@@ -215,7 +216,8 @@ UFUNCS = [
     call(np.hypot.reduce, positive(3), initial=2.0), call(np.subtract.reduce, a(3), axis=None),
     call(np.logical_or.reduce, mask(2, 3), axis=1), call(np.logical_and.reduce, mask(2, 3)),
     call(np.add.reduceat, a(6), [0, 3, 1, 4]), call(np.add.reduceat, a(2, 4), [0, 2], axis=1),
-    call(np.maximum.reduceat, a(6), [0, 3]), call(np.multiply.reduceat, a(5, 2), [1, 2]),
+    call(np.maximum.reduceat, a(6), [0, 3]), call(np.minimum.reduceat, a(6), [0, 3]),
+    call(np.multiply.reduceat, a(5, 2), [1, 2]),
 ]
 
 INTERPOLATION = [

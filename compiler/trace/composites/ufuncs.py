@@ -110,7 +110,8 @@ for _ufunc in (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logadd
 for _ufunc in (np.add, np.multiply, np.maximum, np.minimum):
     FUNCTIONS[_ufunc, "reduceat"] = _reduceat(_ufunc)
 for _ufunc in list(BY_FUNCTION):
-    if isinstance(_ufunc, np.ufunc) and _ufunc.nin == 2 and _ufunc.nout == 1:
+    if isinstance(_ufunc, np.ufunc) and _ufunc.nin == 2 and _ufunc.nout == 1 \
+            and _ufunc.signature is None:
         FUNCTIONS[_ufunc, "outer"] = _outer(_ufunc)
 
 
