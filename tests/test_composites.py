@@ -25,6 +25,8 @@ TABLE = GENERAL + MATRICES
 HERE = ("contraction", "creation", "elementary", "indexing", "layout", "padding", "reduction",
         "special_functions")
 
+TABLE = ARRAYS + NUMERICAL
+
 
 def _draw(one, rng):
     low, high = (0.5, 2.0) if one.kind == "p" else (-2.0, 2.0)
@@ -118,6 +120,29 @@ def test_derivative(row):
 def _is_stand_in(function):
     """Whether tracing made it, to stand for a registered function under its public name."""
     return getattr(function, "__module__", None) == "wengert.compiler.trace.interception"
+
+
+def _is_tested_elsewhere(function, ours):
+    """Linear algebra and Fourier transforms; methods of ufuncs made by one rule."""
+    family = ours.__module__.rpartition(".")[2]
+    return family in ("linalg", "scipy_linalg", "fft") or (
+        isinstance(function, tuple) and function[1] in ("outer", "__call__"))
+
+
+ORDERS = (special.expn, special.kn, special.yn)      # their first operand is a whole number
+OUTER = sorted((key[0] for key in FUNCTIONS if isinstance(key, tuple) and key[1] == "outer"),
+               key=lambda ufunc: ufunc.__name__)
+
+
+@pytest.mark.parametrize("ufunc", OUTER)
+def test_outer(ufunc):
+    x, y = np.array([0.3, 0.6]), np.array([0.2, 0.5, 0.9])
+    if ufunc in ORDERS or "dd->" not in str(ufunc.types):
+        x = np.array([1, 2])
+    if ufunc not in ORDERS and "dd->" not in str(ufunc.types):
+        y = np.array([0, 1, 3])
+    found = wg.compile(lambda x, y: ufunc.outer(x, y))(x, y)
+    _compare(found, ufunc.outer(x, y), single=False)
 
 
 def test_every_registered_function_is_in_the_table():

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from ..registry import stands_for, stands_for_late
-from .common import as_array, axes_of, floating, one_axis, slices
-from .creation import cast, fresh
-from .layout import ravel
+from .common import as_array, axes_of, floating, of_dtype, one_axis, slices
+from .creation import fresh
 
 _NO = np._NoValue
 
@@ -43,9 +42,9 @@ def _end(value: Any, a: Any, axis: int) -> Any:
 @stands_for(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of neighbours in the flattened array, with values put before and after."""
-    a = ravel(ary)
+    a = np.ravel(ary)
     middle = a[1:] - a[:-1]
-    parts = [middle if v is middle else cast(ravel(v), a.dtype)
+    parts = [middle if v is middle else of_dtype(np.ravel(v), a.dtype)
              for v in (to_begin, middle, to_end) if v is not None]
     return np.concatenate(parts) if len(parts) > 1 else middle
 
@@ -107,7 +106,7 @@ def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
     else:
         left = _edge(at(f, 0, 1), at(f, 1, 2), at(f, 2, 3), *first)
         right = -_edge(at(f, -1, None), at(f, -2, -1), at(f, -3, -2), *last)
-    return np.concatenate([left, inner, right], axis=axis)
+    return of_dtype(np.concatenate([left, inner, right], axis=axis), f.dtype)
 
 
 def _edge(f0: Any, f1: Any, f2: Any, h1: Any, h2: Any) -> Any:
@@ -173,12 +172,18 @@ def _trapezia(y: Any, x: Any, dx: Any, axis: int) -> Any:
 
 
 @stands_for(np.trapezoid)
-@stands_for_late("scipy.integrate", "trapezoid")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """Integral by the trapezoidal rule."""
     y = as_array(y)
     axis = one_axis(axis, y.ndim)
     return np.sum(_trapezia(y, x, dx, axis), axis=axis)
+
+
+@stands_for_late("scipy.integrate", "trapezoid")
+def scipy_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """Integral by the trapezoidal rule, in the dtype of ``y``."""
+    y = floating(y)
+    return of_dtype(trapezoid(y, x, dx, axis), y.dtype)
 
 
 @stands_for_late("scipy.integrate", "cumulative_trapezoid")
@@ -204,12 +209,15 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     if x is not None:
         x = as_array(x)
         h = np.diff(x if x.ndim == 1 else np.moveaxis(x, axis, -1))
+    if n == 2:
+        return 0.5 * (h if np.ndim(h) == 0 else h[..., 0]) * (y[..., 1] + y[..., 0])
+    if x is not None:
+        h = of_dtype(h, float)
     if n % 2:
         return _parabolas(y, h)
     last = h if np.ndim(h) == 0 else h[..., -1]
-    if n == 2:
-        return 0.5 * last * (y[..., 1] + y[..., 0])
     before = h if np.ndim(h) == 0 else h[..., -2]
+    last, before = of_dtype(last, float), of_dtype(before, float)
     total = _parabolas(y[..., :-1], h if np.ndim(h) == 0 else h[..., :-1])
     both = 6.0 * (last + before)
     return total + (2.0 * last ** 2 + 3.0 * before * last) / both * y[..., -1] \

@@ -71,7 +71,12 @@ def slices(ndim: int, axis: int, part: Any) -> tuple[Any, ...]:
     return (slice(None),) * axis + (part,) + (slice(None),) * (ndim - axis - 1)
 
 
+def of_dtype(x: Any, dtype: Any) -> Any:
+    """A traced or plain array in another dtype."""
+    return cast(x, dtype) if isinstance(x, Tracer) else np.asarray(x, dtype)
+
+
 def floating(x: Any) -> Any:
     """The array itself, integers and booleans as float64."""
     x = as_array(x)
-    return x if x.dtype.kind in "fc" else cast(x, float)
+    return x if x.dtype.kind in "fc" else of_dtype(x, float)

@@ -7,9 +7,10 @@ import numpy as np
 from ...errors import UnsupportedArgumentError
 from ...ops import splines
 from ..locate import locate
-from ..registry import stands_for_late
-from .common import as_array
-from .creation import fresh
+from ..registry import stands_for, stands_for_late
+from ..tracer import contains_tracer
+from .common import as_array, floating
+from .creation import cast, fresh
 
 _MODULE = "scipy.interpolate"
 
@@ -121,3 +122,37 @@ def bivariate_spline(self: Any, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: 
 def bivariate_points(self: Any, xi: Any, yi: Any, dx: int = 0, dy: int = 0) -> Any:
     """A smoothing spline of two variables at points."""
     return bivariate_spline(self, xi, yi, dx, dy, grid=False)
+
+
+@stands_for(np.interp)
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+           ) -> Any:
+    """Piecewise linear interpolation; at a point of the table the slope is that to its right."""
+    x, xp, fp = floating(x), floating(xp), floating(fp)
+    if period is not None:
+        if not contains_tracer(period) and period == 0:
+            raise ValueError("period must be a non-zero value")
+        period = np.abs(period)
+        left = right = None
+        x, xp = x % period, xp % period
+        order = np.argsort(xp)
+        xp, fp = np.take(xp, order), np.take(fp, order)
+        xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        fp = np.concatenate([fp[-1:], fp, fp[:1]])
+    n = xp.shape[0]
+    if xp.ndim != 1 or fp.shape != (n,):
+        raise ValueError("fp and xp are not of the same length.")
+    if n == 0:
+        raise ValueError("array of sample points is empty")
+    if n == 1:
+        inside = fp[0] + 0.0 * x
+    else:
+        base = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, n - 1)
+        segment = np.minimum(base, n - 2)
+        run = np.take(xp, segment + 1) - np.take(xp, segment)
+        rise = np.take(fp, segment + 1) - np.take(fp, segment)
+        slope = rise / np.where(run == 0, 1.0, run)
+        inside = slope * (x - np.take(xp, base)) + np.take(fp, base)
+    out = np.where(x < xp[0], fp[0] if left is None else left,
+                   np.where(x > xp[-1], fp[-1] if right is None else right, inside))
+    return cast(out, complex if out.dtype.kind == "c" else float)

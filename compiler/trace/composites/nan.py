@@ -12,7 +12,6 @@ from .. import mutation
 from ..locate import locate
 from ..registry import stands_for
 from .common import as_array, floating
-from .layout import ravel
 
 _NO = np._NoValue
 
@@ -135,7 +134,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     if a.ndim != 1:
         raise UnsupportedArgumentError("np.trim_zeros of several dimensions is not supported on "
                                        "traced values.", "Select the part by slices.", locate())
-    used = ravel(a) != 0
+    used = np.ravel(a) != 0
     if not np.any(used):
         return a[:0]
     start = int(np.argmax(used)) if "f" in trim.lower() else 0

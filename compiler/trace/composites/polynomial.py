@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..registry import stands_for
-from .common import as_array, floating, refuse
-from .layout import ravel
+from .common import as_array, floating, of_dtype, refuse
 
 
 @stands_for(np.polyval)
@@ -23,6 +22,7 @@ def polyval(p: Any, x: Any) -> Any:
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     """Powers of the elements, one a column."""
     x = as_array(x)
+    x = of_dtype(x, np.promote_types(x.dtype, int))
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
     n = x.shape[0] if N is None else int(N)
@@ -60,15 +60,14 @@ def polymul(a1: Any, a2: Any) -> Any:
 def polydiv(u: Any, v: Any) -> Any:
     """Quotient and remainder of two polynomials."""
     u, v = (np.atleast_1d(floating(p)) for p in (u, v))
-    quotient = []
-    rest = u
-    for _ in range(max(u.shape[0] - v.shape[0] + 1, 0)):
-        factor = rest[0] / v[0]
-        quotient.append(factor)
-        rest = (rest - np.pad(factor * v, (0, rest.shape[0] - v.shape[0])))[1:]
+    n, scale = v.shape[0], 1.0 / v[0]
+    quotient, rest = [], of_dtype(u, np.result_type(u, v))
+    for k in range(u.shape[0] - n + 1):
+        quotient.append(scale * rest[k])
+        rest = np.concatenate([rest[:k], rest[k:k + n] - quotient[k] * v, rest[k + n:]])
     while rest.shape[0] > 1 and np.abs(rest[0]) <= 1e-8:       # as NumPy does
         rest = rest[1:]
-    return (np.stack(quotient) if quotient else np.zeros(1, u.dtype)), rest
+    return (np.stack(quotient) if quotient else np.zeros(1, rest.dtype)), rest
 
 
 @stands_for(np.polyder)
@@ -103,7 +102,7 @@ def poly(seq_of_zeros: Any) -> Any:
     if roots.ndim == 2:
         roots = np.linalg.eigvals(roots)
     out: Any = np.ones(1, roots.dtype)
-    for root in ravel(roots):
+    for root in np.ravel(roots):
         out = np.convolve(out, np.stack([np.ones((), roots.dtype), -root]))
     return out
 

@@ -14,9 +14,7 @@ from .. import mutation
 from ..locate import locate
 from ..registry import stands_for
 from ..tracer import Tracer, contains_tracer
-from .common import as_array, axes_of, floating, refuse
-from .creation import cast
-from .layout import ravel
+from .common import as_array, axes_of, floating, of_dtype, refuse
 
 _NO = np._NoValue
 
@@ -125,25 +123,28 @@ def _position(n: Any, q: Any, method: str) -> Any:
     return position
 
 
-def _one_quantile(sample: Sample, q: Any, method: str) -> Any:
+def _one_quantile(sample: Sample, q: Any, method: str, weak: bool) -> Any:
     position = _position(sample.valid, q, method)
-    last = sample.valid - 1
-    position = np.minimum(np.maximum(position, 0), np.maximum(last, 0))
+    last = max(sample.valid - 1, 0) if isinstance(sample.valid, int) else np.maximum(
+        sample.valid - 1, 0)
+    position = np.minimum(np.maximum(position, 0), last)
     below = np.floor(position)
     index = below.astype(int) if hasattr(below, "astype") else int(below)
     low = sample.at(index)
     if method in _ROUNDED:
         return low
-    high = sample.at(np.minimum(index + 1, np.maximum(last, 0)))
+    high = sample.at(np.minimum(index + 1, last))
     weight = position - below
-    if not contains_tracer(weight) and np.ndim(weight) == 0:
+    if weak and not contains_tracer(weight):
         weight = float(weight)
+    elif weak and low.dtype.kind == "f":
+        weight = of_dtype(weight, low.dtype)
     rise = high - low
     return np.where(weight >= 0.5, high - rise * (1 - weight), low + rise * weight)
 
 
 def _quantiles(a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: Any, weights: Any,
-               interpolation: Any, skips_nan: bool) -> Any:
+               interpolation: Any, skips_nan: bool, weak: bool) -> Any:
     refuse("quantile", weights=(weights, None), interpolation=(interpolation, None))
     sample = Sample(a, axis, skips_nan)
     if not contains_tracer(q) and not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
@@ -151,11 +152,9 @@ def _quantiles(a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: Any, 
     if sample.size == 0:
         raise IndexError("index -1 is out of bounds for axis 0 with size 0")
     q = as_array(q)
-    parts = [_one_quantile(sample, one, method) for one in ravel(q)]
+    parts = [_one_quantile(sample, one, method, weak) for one in np.ravel(q)]
     result = parts[0] if q.ndim == 0 else np.reshape(
         np.stack(parts), q.shape + parts[0].shape)
-    if not (isinstance(q, Tracer) or q.ndim) and sample.values.dtype.kind == "f":
-        result = cast(result, sample.values.dtype)
     return mutation.write_out(sample.finish(result, keepdims, q.ndim), out)
 
 
@@ -163,9 +162,11 @@ def _quantile(skips_nan: bool, hundredths: bool) -> Any:
     def quantile(a: Any, q: Any, axis: Any = None, out: Any = None,
                  overwrite_input: bool = False, method: str = "linear", keepdims: Any = _NO, *,
                  weights: Any = None, interpolation: Any = None) -> Any:
+        weak = type(q) in (int, float)      # takes the dtype of the data
         if hundredths:
             q = as_array(q) / 100
-        return _quantiles(a, q, axis, out, method, keepdims, weights, interpolation, skips_nan)
+        return _quantiles(a, q, axis, out, method, keepdims, weights, interpolation, skips_nan,
+                          weak)
     return quantile
 
 
@@ -204,7 +205,7 @@ def _variables(m: Any, rowvar: bool, dtype: Any) -> Any:
     m = as_array(m)
     if m.ndim > 2:
         raise ValueError("m has more than 2 dimensions")
-    m = cast(m, np.result_type(m.dtype, np.float64) if dtype is None else dtype)
+    m = of_dtype(m, np.result_type(m.dtype, np.float64) if dtype is None else dtype)
     if m.ndim < 2:
         return np.reshape(m, (1, -1))
     return m if rowvar else m.T
@@ -230,7 +231,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     if x.dtype.kind not in "iub":
         raise TypeError("Cannot cast array data to dtype('int64') according to the rule 'safe'")
     n = max(int(np.max(x)) + 1 if x.size else 0, int(minlength))
-    return _count(x, n, weights)
+    return _count(x, n, None if weights is None else of_dtype(as_array(weights), float))
 
 
 def _count(index: Any, n: int, weights: Any) -> Any:
@@ -238,13 +239,16 @@ def _count(index: Any, n: int, weights: Any) -> Any:
     if weights is None:
         start, values = np.zeros(n + 1, np.intp), np.ones((), np.intp)
     else:
-        values = floating(weights)
+        values = as_array(weights)
         start = np.zeros(n + 1, values.dtype)
     return indexing.scatter_add(start, values, index, index=(("a",),))[:n]
 
 
-def _edges(a: Any, bins: Any, limits: Any) -> Any:
-    """Edges of the bins; evenly spaced between the extrema if only their number is given."""
+def _edges(a: Any, bins: Any, limits: Any, like: Any = 0) -> Any:
+    """Edges of the bins; evenly spaced between the extrema if only their number is given.
+
+    They are in the dtype of the limits and of ``like``.
+    """
     if isinstance(bins, str):
         raise UnsupportedArgumentError("Bins chosen by a rule are not supported on traced values.",
                                        "Give the number of bins or their edges.", locate())
@@ -256,9 +260,16 @@ def _edges(a: Any, bins: Any, limits: Any) -> Any:
         low, high = 0.0, 1.0
     else:
         low, high = np.min(a), np.max(a)
-    same = low == high
-    low, high = np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)
-    return np.linspace(low, high, int(bins) + 1)
+    dtype = np.result_type(low, high, like)
+    if contains_tracer((low, high)):
+        same = low == high
+        low, high = np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)
+    elif low == high:
+        low, high = low - 0.5, high + 0.5
+    dtype = np.dtype(float) if dtype.kind in "biu" else dtype
+    inner = np.linspace(low, high, int(bins) + 1, dtype=dtype)[:-1]
+    last = of_dtype(np.reshape(high, (1,)), dtype)      # exactly: the largest is in the last bin
+    return np.concatenate([inner, last])
 
 
 def _bin(a: Any, edges: Any) -> Any:
@@ -273,29 +284,30 @@ def _bin(a: Any, edges: Any) -> Any:
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None,
               weights: Any = None) -> Any:
     """Counts (or sums of weights) in bins, and the edges of the bins."""
-    a = ravel(a)
-    edges = _edges(a, bins, range)
-    weights = None if weights is None else ravel(weights)
+    a = np.ravel(a)
+    edges = _edges(a, bins, range, like=a)
+    weights = None if weights is None else np.ravel(weights)
     counts = _count(_bin(a, edges), edges.shape[0] - 1, weights)
     if density:
-        counts = counts / np.diff(edges) / np.sum(counts)
+        counts = counts / of_dtype(np.diff(edges), float) / np.sum(counts)
     return counts, edges
 
 
 @stands_for(np.histogram_bin_edges)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """Edges of the bins of a histogram."""
-    return _edges(ravel(a), bins, range)
+    a = np.ravel(a)
+    return _edges(a, bins, range, like=a)
 
 
 @stands_for(np.histogramdd)
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None,
                 weights: Any = None) -> Any:
     """Counts (or sums of weights) in boxes, and the edges of the boxes along each axis."""
-    columns = [ravel(c) for c in (sample if isinstance(sample, (list, tuple))
+    columns = [np.ravel(c) for c in (sample if isinstance(sample, (list, tuple))
                                   else np.atleast_2d(as_array(sample)).T)]
     d = len(columns)
-    bins = [bins] * d if np.ndim(bins) == 0 else list(bins)
+    bins = list(bins) if hasattr(bins, "__len__") else [bins] * d
     limits = [None] * d if range is None else list(range)
     edges = [_edges(c, b, r) for c, b, r in zip(columns, bins, limits, strict=True)]
     shape = tuple(e.shape[0] - 1 for e in edges)
@@ -307,7 +319,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
         index = index * n + np.minimum(place, n - 1)
     n_boxes = int(np.prod(shape))
     counts = _count(np.where(outside, n_boxes, index), n_boxes, weights)
-    counts = np.reshape(counts, shape).astype(float)
+    counts = of_dtype(np.reshape(counts, shape), float)
     if density:
         for i, e in enumerate(edges):
             counts = counts / np.reshape(np.diff(e), [-1 if j == i else 1 for j in np.arange(d)])
@@ -319,7 +331,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
 def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None,
                 weights: Any = None) -> Any:
     """Counts (or sums of weights) in rectangles, and the edges along both axes."""
-    if np.ndim(bins) == 1 and len(bins) not in (1, 2):
+    if hasattr(bins, "__len__") and len(bins) not in (1, 2):
         bins = [bins, bins]
     counts, edges = histogramdd([x, y], bins, range, density, weights)
     return counts, edges[0], edges[1]

@@ -48,9 +48,10 @@ def _left_fold(ufunc: Any) -> Any:
                 f"np.{ufunc.__name__}.reduce with where= or several axes is not supported on "
                 "traced values.", "Reduce one axis after the other.", locate())
         a = cast(as_array(array), dtype)
-        if axis is None:
-            a, axis = np.ravel(a), 0
-        axis = one_axis(axis, a.ndim)
+        if axis is None and a.ndim > 1:
+            raise ValueError(f"reduction operation '{ufunc.__name__}' is not reorderable, so at "
+                             "most one axis may be specified")
+        axis = one_axis(0 if axis is None else axis, a.ndim)
         parts = list(np.moveaxis(a, axis, 0))
         if initial is not _NO:
             parts.insert(0, initial)
@@ -79,6 +80,17 @@ def _reduceat(ufunc: Any) -> Any:
     return reduceat
 
 
+def _truth(function: Any) -> Any:
+    def reduce(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
+               keepdims: bool = False, initial: Any = _NO, where: Any = True) -> Any:
+        if initial is not _NO or where is not True:
+            raise UnsupportedArgumentError(
+                "np.logical_or.reduce and np.logical_and.reduce with initial= or where= are not "
+                "supported on traced values.", "Use np.any and np.all.", locate())
+        return function(array, axis=axis, out=out, keepdims=keepdims)
+    return reduce
+
+
 def _logaddexp_reduce(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
                       keepdims: bool = False, initial: Any = _NO, where: Any = True) -> Any:
     a = cast(as_array(array), dtype)
@@ -89,13 +101,18 @@ def _logaddexp_reduce(array: Any, axis: Any = 0, dtype: Any = None, out: Any = N
 
 
 FUNCTIONS[np.logaddexp, "reduce"] = _logaddexp_reduce
+FUNCTIONS[np.logical_or, "reduce"] = _truth(np.any)
+FUNCTIONS[np.logical_and, "reduce"] = _truth(np.all)
+for _ufunc in (np.subtract, np.divide, np.hypot, np.fmax, np.fmin, np.logaddexp2):
+    FUNCTIONS[_ufunc, "reduce"] = _left_fold(_ufunc)
 for _ufunc in (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2):
     FUNCTIONS[_ufunc, "accumulate"] = _pairwise_scan(_ufunc)
+for _ufunc in (np.add, np.multiply, np.maximum, np.minimum):
+    FUNCTIONS[_ufunc, "reduceat"] = _reduceat(_ufunc)
 for _ufunc in list(BY_FUNCTION):
-    if isinstance(_ufunc, np.ufunc) and _ufunc.nin == 2 and _ufunc.nout == 1:
+    if isinstance(_ufunc, np.ufunc) and _ufunc.nin == 2 and _ufunc.nout == 1 \
+            and _ufunc.signature is None:
         FUNCTIONS[_ufunc, "outer"] = _outer(_ufunc)
-        FUNCTIONS.setdefault((_ufunc, "reduce"), _left_fold(_ufunc))
-        FUNCTIONS[_ufunc, "reduceat"] = _reduceat(_ufunc)
 
 
 def _of_objects(ufunc: Any, *args: Any) -> Any:
