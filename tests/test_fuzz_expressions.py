@@ -148,13 +148,13 @@ def make_program(rng):
     """A list of (operation, operand positions); position 0 is the input."""
     program = []
     for _ in range(rng.randint(5, 40)):
-        recent = list(range(max(0, len(program) - 3), len(program) + 1))
-        pick = (lambda: rng.choice(recent)) if rng.random() < 0.8 else (
-            lambda: rng.randint(0, len(program)))
+        last = len(program)
+        near = rng.random() < 0.8
+        first, second = (rng.randint(max(0, last - 3) if near else 0, last) for _ in "ab")
         if rng.random() < 0.55:
-            program.append((rng.choice(UNARY), (pick(),)))
+            program.append((rng.choice(UNARY), (first,)))
         else:
-            program.append((rng.choice(BINARY), (pick(), pick())))
+            program.append((rng.choice(BINARY), (first, second)))
     return program
 
 
