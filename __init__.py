@@ -16,9 +16,11 @@ from .runtime.api import (
 from .runtime.check import check_grads
 from .runtime.custom import custom_jvp, custom_vjp
 from .runtime.elementwise import elementwise
+from .runtime.explain_nan import explain_nan
 
 __version__ = "0.1.0"
 
 __all__ = ["WengertError", "check_grads", "compile", "custom_jvp", "custom_vjp", "elementwise",
+           "explain_nan",
            "grad", "hessian", "hvp", "jacobian", "jvp", "stop_gradient", "trace",
            "value_and_grad", "vjp"]

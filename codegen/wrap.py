@@ -56,6 +56,8 @@ def _breaks(text: str) -> list[tuple[int, float]]:
             opened.append(c == "[" and i > 0 and (text[i - 1].isalnum() or text[i - 1] in "_)]"))
             subscripts += opened[-1]
         elif c in ")]}":
+            if not opened:                  # the last line of a statement that is broken already
+                return []
             depth -= 1
             subscripts -= opened.pop()
         elif subscripts:

@@ -7,15 +7,17 @@ remains is shorter as well as finite: ``x·(0.5/√x) = 0.5·√x``. The sign of
 inverse in the same way: the second derivative of ``f(|x|)`` multiplies f″ by sign(x) twice.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..graph import CONSTANT, Node
 from ..ops import arithmetic, comparison, layout, transcendental
+from ..ops.row import Op
 from .pattern import constant_number
 from .range import is_nonnegative, replaces_zero
-from .rewriter import Rewriter, is_zero
+from .rewriter import Rewriter, filled, is_zero
 
 _MAX_FACTORS = 12
 _MAX_TERMS = 4              # levels of sums and selections that are looked into
@@ -118,10 +120,10 @@ def _absorb(s: Rewriter, node: Node, base: Node, exponent: float, depth: int) ->
             factor = _raised(s, base, exponent)
             parts = [s.make(arithmetic.scale, (a, factor)) if part is None else part
                      for part, a in zip(parts, node.args, strict=True)]
-        return _of_all(s, node, (), parts)
+        return _joined(s, node.op, parts)
     if node.op is comparison.where:
         parts = [_absorb(s, a, base, exponent, depth - 1) for a in node.args[1:]]
-        return _of_all(s, node, node.args[:1], parts)
+        return _joined(s, node.op, [node.args[0], *parts])
     if node.op is layout.broadcast_to and base.type.shape == ():
         part = _absorb(s, node.args[0], base, exponent, depth - 1)
         return None if part is None else s.make(node.op, (part,), node.params)
@@ -146,11 +148,9 @@ def _absorb(s: Rewriter, node: Node, base: Node, exponent: float, depth: int) ->
     return _monomial(s, node, base, exponent)
 
 
-def _of_all(s: Rewriter, node: Node, first: tuple[Node, ...], parts: list[Node | None]
-            ) -> Node | None:
-    """The operator applied to all parts, if there are all."""
-    found = [part for part in parts if part is not None]
-    return s.make(node.op, (*first, *found)) if len(found) == len(parts) else None
+def _joined(s: Rewriter, op: Op, parts: Sequence[Node | None]) -> Node | None:
+    found = tuple(part for part in parts if part is not None)
+    return s.make(op, found) if len(found) == len(parts) else None
 
 
 def _monomial(s: Rewriter, node: Node, base: Node, exponent: float) -> Node | None:
@@ -160,8 +160,7 @@ def _monomial(s: Rewriter, node: Node, base: Node, exponent: float) -> Node | No
     mine = found.exponents.get(base, 0.0)
     total = mine + exponent
     is_sign = base.op is comparison.sign
-    if (mine * exponent >= 0.0 and not is_sign) or (mine <= 0.0 and is_sign) or (
-            exponent < 0.0 and total < 0.0):
+    if mine <= 0.0 if is_sign else mine * exponent >= 0.0 or total < 0.0:
         return None
     rest = _without(s, node, base)
     if is_sign:
@@ -193,8 +192,8 @@ def _without(s: Rewriter, node: Node, base: Node) -> Node:
         parts = tuple(_without(s, a, base) for a in node.args)
         return s.make(node.op, parts) if parts != node.args else node
     if node.op is not CONSTANT and _power_of(node)[0] is base:
-        shape = node.type.shape
-        one: Node = s.builder.constant(1.0)
-        return s.make(layout.broadcast_to, (one,), (shape,)) if shape else one
+        if node.type.shape == ():
+            return s.builder.constant(1.0)
+        return filled(s, s.builder.constant(node.type.dtype.type(1)), node.type.shape)
     return node
 
