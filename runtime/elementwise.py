@@ -1,12 +1,11 @@
 """Elementwise functions of the user's own, from the text of an expression.
 
 The text is read twice: by NumPy, for values and for the code it expands to, and by SymPy, which
-differentiates it. SymPy is loaded when the first function is declared, and only here.
+differentiates it. SymPy is loaded when the first function is declared.
 """
 
 import ast
 import functools
-import importlib
 import inspect
 import linecache
 import math
@@ -24,6 +23,7 @@ from ..compiler.trace.tracer import deepest, enter
 from .compile import Request
 from .executable import Compiled
 from .options import Options
+from .sympy_bridge import load_sympy, numpy_of
 
 # What an expression may call: NumPy's meaning, and SymPy's as a function of (sympy, *operands).
 _FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -51,35 +51,10 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 _CONSTANTS = {"pi": math.pi, "e": math.e}
 
-# SymPy's functions in derivatives. Steps are ½ where they jump, as ties are split evenly here.
-_FROM_SYMPY: dict[str, Callable[..., Any]] = {
-    "exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "tan": np.tan,
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
-    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh,
-    "acosh": np.arccosh, "atanh": np.arctanh, "Abs": np.abs, "sign": np.sign,
-    "floor": np.floor, "ceiling": np.ceil, "erf": special.erf, "erfc": special.erfc,
-    "gamma": special.gamma, "loggamma": special.gammaln, "digamma": special.digamma,
-    "polygamma": special.polygamma,
-    "Max": lambda *args: functools.reduce(np.maximum, args),
-    "Min": lambda *args: functools.reduce(np.minimum, args),
-    "Heaviside": lambda x, half=0.5: np.where(x == 0, half, np.where(x > 0, 1.0, 0.0)),
-    "DiracDelta": lambda x, *_: 0.0,
-    "Piecewise": lambda *branches: functools.reduce(
-        lambda rest, branch: np.where(branch[1], branch[0], rest), reversed(branches), np.nan),
-    "ExprCondPair": lambda value, condition: (value, condition),
-    "StrictGreaterThan": np.greater, "StrictLessThan": np.less, "GreaterThan": np.greater_equal,
-    "LessThan": np.less_equal, "Equality": np.equal, "Unequality": np.not_equal,
-}
-
 _ALLOWED = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Load, ast.Constant,
             ast.Compare, ast.operator, ast.unaryop, ast.cmpop)
 _REFUSED = (ast.BitXor, ast.BitAnd, ast.BitOr, ast.LShift, ast.RShift, ast.FloorDiv, ast.Mod,
             ast.MatMult, ast.Not, ast.Invert, ast.In, ast.NotIn, ast.Is, ast.IsNot)
-
-
-@functools.cache
-def _sympy() -> Any:
-    return importlib.import_module("sympy")
 
 
 def _operands(name: str, text: str, args: Sequence[str] | None) -> tuple[str, ...]:
@@ -132,38 +107,9 @@ def _read(name: str, text: str, operands: Sequence[str], names: dict[str, Any]) 
     return eval(code, {"__builtins__": {}, **names})   # checked node by node before
 
 
-def _numpy_of(expr: Any, values: dict[Any, Any]) -> Any:
-    """Value of a SymPy expression in NumPy."""
-    s = _sympy()
-    if expr in values:
-        return values[expr]
-    if expr.is_Integer:
-        return int(expr)
-    if expr.is_number and expr.is_real:
-        return float(expr)
-    if expr in (s.true, s.false):
-        return bool(expr)
-    numerator, denominator = s.fraction(expr) if expr.is_Mul or expr.is_Pow else (expr, s.S.One)
-    if denominator != 1:
-        return _numpy_of(numerator, values) / _numpy_of(denominator, values)
-    args = [_numpy_of(a, values) for a in expr.args]
-    if expr.is_Add:
-        return functools.reduce(lambda a, b: a + b, args)
-    if expr.is_Mul:
-        return functools.reduce(lambda a, b: a * b, args)
-    if expr.is_Pow:
-        half = expr.exp in (s.S.Half, s.Float(0.5))
-        return np.sqrt(args[0]) if half else args[0] ** args[1]
-    function = _FROM_SYMPY.get(type(expr).__name__)
-    if function is None:
-        raise CustomRuleError(f"The derivative contains {expr}, which is not supported.",
-                              "Declare the function with wengert.custom_jvp.")
-    return function(*args)
-
-
 def _partials(name: str, text: str, operands: Sequence[str]) -> tuple[Callable[..., Any], ...]:
     """One derivative an operand, found by SymPy."""
-    s = _sympy()
+    s = load_sympy()
     symbols = [s.Symbol(f"_{n}", real=True) for n in operands]
     vocabulary = {n: functools.partial(meaning, s) for n, (_, meaning) in _FUNCTIONS.items()}
     expr = s.sympify(_read(name, text, operands, {**vocabulary, "pi": s.pi, "e": s.E})(*symbols))
@@ -172,7 +118,7 @@ def _partials(name: str, text: str, operands: Sequence[str]) -> tuple[Callable[.
         derivative = s.factor_terms(s.diff(expr, symbol))
 
         def rule(*args: Any) -> Any:
-            return _numpy_of(derivative, dict(zip(symbols, args, strict=True)))
+            return numpy_of(derivative, dict(zip(symbols, args, strict=True)))
         # In its most accurate form before it is differentiated further.
         stable = Compiled(rule, Request("compile"), Options())
         return lambda *args: stable(*args[:-1])
