@@ -47,7 +47,7 @@ def unpack_spec(packed: Any) -> Any:
     return None if packed is None else flatten(packed[0])[1]
 
 
-# -- graphs: nested as nodes are, pickle's recursion would not reach far ---------------------------
+# -- graphs: nested as nodes are, pickle's recursion would not reach far --------------------------
 
 def pack_graph(graph: Graph) -> Any:
     """A graph as a flat table."""

@@ -13,7 +13,7 @@ import wengert as wg
 X = np.array([1.0, 2.0])
 
 
-# -- what can be differentiated ---------------------------------------------------------------------
+# -- what can be differentiated -------------------------------------------------------------------
 
 
 class Spring:
@@ -123,7 +123,7 @@ def test_decorators_keep_name_and_documentation():
     assert repr(energy) == "<wengert grad of energy>"
 
 
-# -- argnums, keywords, auxiliary values ------------------------------------------------------------
+# -- argnums, keywords, auxiliary values ----------------------------------------------------------
 
 
 def g(x, y, *, z=2.0, **options):
@@ -214,7 +214,7 @@ def test_auxiliary_values():
     assert aux == 1.0
 
 
-# -- containers and static arguments ------------------------------------------------------------------
+# -- containers and static arguments --------------------------------------------------------------
 
 
 Pair = namedtuple("Pair", "a b")
@@ -277,7 +277,7 @@ def test_static_arguments_never_go_stale():
     assert h(1.0, names) == 2.0
 
 
-# -- dtypes -------------------------------------------------------------------------------------------
+# -- dtypes ---------------------------------------------------------------------------------------
 
 
 def layer(p, x):
@@ -331,6 +331,6 @@ def test_scalars(x):
 
 def test_public_names():
     assert set(wg.__all__) <= set(dir(wg))
-    assert {"grad", "value_and_grad", "jacobian", "hessian", "jvp", "vjp", "hvp", "compile", "trace",
-            "stop_gradient", "elementwise", "custom_jvp", "custom_vjp", "check_grads"} <= \
+    assert {"grad", "value_and_grad", "jacobian", "hessian", "jvp", "vjp", "hvp", "compile",
+            "trace", "stop_gradient", "elementwise", "custom_jvp", "custom_vjp", "check_grads"} <= \
         set(wg.__all__)

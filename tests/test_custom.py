@@ -229,7 +229,7 @@ def test_single_precision_stays():
         assert wg.hessian(lambda x, f=softplus: np.sum(f(x)))(x).dtype == np.float32
 
 
-# -- reverse rules that are not linear -------------------------------------------------------------
+# -- reverse rules that are not linear ------------------------------------------------------------
 
 
 def clip_gradient():
@@ -260,7 +260,7 @@ def test_reversed_gradient():
     assert wg.grad(lambda x: np.sum(flip(x) ** 2))(X).tolist() == (-2 * X).tolist()
 
 
-# -- opaque functions ------------------------------------------------------------------------------
+# -- opaque functions -----------------------------------------------------------------------------
 
 
 def opaque_gamma(calls):
@@ -359,7 +359,7 @@ def test_equal_calls_of_an_opaque_function_become_one():
     assert len(calls) == 1
 
 
-# -- stop_gradient ----------------------------------------------------------------------------------
+# -- stop_gradient --------------------------------------------------------------------------------
 
 
 def test_stop_gradient_in_both_modes_and_all_orders():
@@ -388,7 +388,7 @@ def test_stop_gradient_result_is_a_copy():
     assert x.tolist() == X.tolist()
 
 
-# -- elementwise ------------------------------------------------------------------------------------
+# -- elementwise ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -475,7 +475,7 @@ def test_the_row_is_in_the_table(named):
     assert row(2.0, 3.0) == from_table(2.0, 3.0) == 12.0
 
 
-# -- rules that are malformed -----------------------------------------------------------------------
+# -- rules that are malformed ---------------------------------------------------------------------
 
 
 def jvp_with(rule):

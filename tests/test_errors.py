@@ -125,7 +125,7 @@ def test_whole_message(call, error, where, text):
     assert isinstance(caught.value, WengertError)
 
 
-# -- situations -------------------------------------------------------------------------------------
+# -- situations -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("function", "x", "error", "match"), [
@@ -138,7 +138,8 @@ def test_whole_message(call, error, where, text):
     (lambda x: (x, "text"), 1.0, NoOutputError, "returned 'text' of type str"),
     (lambda x: x, True, InputTypeError, "is the bool True.*Pass 1.0"),
     (lambda x: x, {}, InputTypeError, "is {}, which holds no number"),
-    (lambda x: x["a"] * x["n"], {"a": 1.0, "n": 2}, InputTypeError, r"argument x\['n'\] is the int"),
+    (lambda x: x["a"] * x["n"], {"a": 1.0, "n": 2}, InputTypeError,
+     r"argument x\['n'\] is the int"),
     (lambda x: x[0] * x[1][0], [1.0, [np.arange(2)]], InputTypeError, r"x\[1\]\[0\] has dtype"),
     (lambda x: np.sum(x), np.array([1.0, None]), InputTypeError, "array of dtype object"),
     (lambda x: np.sum(x), np.array(["2020-01-01"], "datetime64[D]"), InputTypeError,
@@ -182,7 +183,7 @@ def test_argnums(argnums, match):
 def test_a_name_behind_star_args_is_not_a_position():
     def f(*xs, s=1.0):
         return sum(xs) * s
-    with pytest.raises(ArgnumsError, match="left to its default: pass s=1.0"):
+    with pytest.raises(ArgnumsError, match=r"left to its default: pass s=1.0"):
         wg.grad(f, "s")(1.0, 2.0, 3.0)
 
 
@@ -222,7 +223,7 @@ def test_leaked_values():
 def test_decisions_without_values():
     array, number = ArrayType((3,), np.dtype(float)), ArrayType((), np.dtype(float))
     for function, kind in ((lambda x: x[x > 0.0], array), (lambda x: x if x > 0.0 else -x, number)):
-        with pytest.raises(ConcreteValueError, match="only the type is known. Pass an example"):
+        with pytest.raises(ConcreteValueError, match=r"only the type is known\. Pass an example"):
             wg.compile(function).specialize(kind)
     gradient = wg.grad(lambda x: np.sum(x ** 2))
     program = gradient.specialize(array)
@@ -238,7 +239,7 @@ def test_only_functions_are_differentiated(transform):
 
 
 def test_modes():
-    with pytest.raises(ModeError, match='Use "forward", "reverse" or "auto"'):
+    with pytest.raises(ModeError, match=r'Use "forward", "reverse" or "auto"'):
         wg.grad(double, mode="sideways")
 
 
