@@ -182,7 +182,7 @@ def test_argnums(argnums, match):
 def test_a_name_behind_star_args_is_not_a_position():
     def f(*xs, s=1.0):
         return sum(xs) * s
-    with pytest.raises(ArgnumsError, match="left to its default: pass s=1.0"):
+    with pytest.raises(ArgnumsError, match=r"left to its default: pass s=1.0"):
         wg.grad(f, "s")(1.0, 2.0, 3.0)
 
 
@@ -222,7 +222,7 @@ def test_leaked_values():
 def test_decisions_without_values():
     array, number = ArrayType((3,), np.dtype(float)), ArrayType((), np.dtype(float))
     for function, kind in ((lambda x: x[x > 0.0], array), (lambda x: x if x > 0.0 else -x, number)):
-        with pytest.raises(ConcreteValueError, match="only the type is known. Pass an example"):
+        with pytest.raises(ConcreteValueError, match=r"only the type is known. Pass an example"):
             wg.compile(function).specialize(kind)
     gradient = wg.grad(lambda x: np.sum(x ** 2))
     program = gradient.specialize(array)
