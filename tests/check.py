@@ -34,7 +34,6 @@ from wengert.compiler.transforms.jvp import jvp
 from wengert.compiler.transforms.vjp import vjp
 from wengert.runtime.load_python import load
 
-
 STEP = 1e-4          # of the five-point differences: truncation and rounding both near 1e-12
 BATCH = 3
 CELLS = 400

@@ -142,7 +142,7 @@ def recursion(x):
 
 @case(1.2)
 def late_binding(x):
-    functions = [lambda y: y * i for i in range(3)]      # noqa: B023 (the point)
+    functions = [lambda y: y * i for i in range(3)]
     return sum(f(x) for f in functions)
 
 

@@ -8,6 +8,7 @@ import dis
 import sys
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 import numpy as np
 import scipy
@@ -98,7 +99,8 @@ def in_try(frame: FrameType | None) -> bool:
         code = frame.f_code
         entry = _PROTECTED.get(id(code))
         if entry is None:
-            ranges = [(e.start, e.end) for e in dis.Bytecode(code).exception_entries]
+            bytecode: Any = dis.Bytecode(code)
+            ranges = [(e.start, e.end) for e in bytecode.exception_entries]
             entry = _PROTECTED[id(code)] = (code, ranges)
         if any(start <= frame.f_lasti < end for start, end in entry[1]):
             return True

@@ -2,6 +2,7 @@
 
 import numpy as np
 import scipy.special as sp
+
 from corpus.case import A, case
 
 

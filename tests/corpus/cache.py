@@ -1,6 +1,7 @@
 """Nothing goes stale."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 _W = A([1.0, 2.0])

@@ -3,6 +3,7 @@
 import functools
 
 import numpy as np
+
 from corpus.case import A, case
 
 _ns = {}

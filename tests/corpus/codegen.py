@@ -1,6 +1,7 @@
 """Names, literals, precedence and folding in the generated code."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 

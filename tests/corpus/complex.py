@@ -1,6 +1,7 @@
 """Complex values inside and outside."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 

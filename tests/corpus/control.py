@@ -1,6 +1,7 @@
 """Branches on traced values."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 

@@ -1,6 +1,7 @@
 """Types of numbers."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 

@@ -1,6 +1,7 @@
 """Indexing and interpolation."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 

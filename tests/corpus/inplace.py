@@ -1,6 +1,7 @@
 """Assignment into arrays."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 

@@ -1,6 +1,7 @@
 """Linear algebra."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 

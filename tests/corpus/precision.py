@@ -1,6 +1,7 @@
 """Overflow, cancellation and tiny values."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 

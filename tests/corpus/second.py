@@ -1,6 +1,7 @@
 """Higher derivatives that go wrong although the first is right."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 

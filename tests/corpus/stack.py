@@ -1,6 +1,7 @@
 """Arrays made of traced values."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 

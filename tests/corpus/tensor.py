@@ -1,6 +1,7 @@
 """Products and rearrangements of arrays."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 _I9 = np.arange(9.0).reshape(3, 3)

@@ -1,6 +1,7 @@
 """Maxima, minima, absolute values, sorting and clipping at ties."""
 
 import numpy as np
+
 from corpus.case import A, case
 
 

@@ -103,6 +103,7 @@ def _logaddexp_reduce(array: Any, axis: Any = 0, dtype: Any = None, out: Any = N
 FUNCTIONS[np.logaddexp, "reduce"] = _logaddexp_reduce
 FUNCTIONS[np.logical_or, "reduce"] = _truth(np.any)
 FUNCTIONS[np.logical_and, "reduce"] = _truth(np.all)
+_ufunc: Any
 for _ufunc in (np.subtract, np.divide, np.hypot, np.fmax, np.fmin, np.logaddexp2):
     FUNCTIONS[_ufunc, "reduce"] = _left_fold(_ufunc)
 for _ufunc in (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2):
