@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..arraytype import ArrayType
-from .row import Linear, Op, broadcast_shapes, sample, shift_axes
+from .row import Linear, Op, ZeroDerivative, broadcast_shapes, sample, shift_axes
 
 
 def _call_text(callee: Any) -> Any:
@@ -243,3 +243,10 @@ def _triangle(name: Any, call: Any) -> Any:
 
 tril = _triangle("tril", np.tril)
 triu = _triangle("triu", np.triu)
+
+# Whether an array lies in memory row by row, without gaps; asked for arguments only.
+is_contiguous = Op("is_contiguous", lambda x: np.asarray(x).flags.c_contiguous,
+                   lambda x: ArrayType((), np.dtype(bool)), ZeroDerivative(),
+                   python=lambda args, params, types: f"{args[0]}.flags.c_contiguous",
+                   batch=lambda args, batched: np.ones(args[0].shape[0], bool),
+                   samples=(sample((2, 3)),))

@@ -7,12 +7,13 @@ base. ``read``/``write`` of a :class:`View` are that pair of directions.
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import MutationError, UnsupportedArgumentError
-from ..graph import Builder, Node
+from ..graph import INPUT, Builder, Node
 from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.index_form import canonical_index as canonical_form
 from ..ops.index_form import getitem_shape, numpy_index
@@ -27,22 +28,15 @@ if TYPE_CHECKING:
 class View(NamedTuple):
     """How a view is read from its base node, and how a new value is written into the base.
 
-    ``probe`` takes the same view of an ordinary array. A view is ``doubtful`` where NumPy would
-    give a copy for some memory layouts of the base; it may be read until either is written to.
+    ``probe`` takes the same view of an ordinary array. Where NumPy gives a copy for some memory
+    layouts, ``is_view`` tells which it is for a base that lies like a given array; the question
+    is put off until either is written to, since it makes no difference before.
     """
 
     read: Callable[[Builder, Node], Node]
     write: Callable[[Builder, Node, Node], Node] | None
     probe: Callable[[Any], Any]
-    doubtful: bool = False
-
-
-def doubt() -> MutationError:
-    """The error for a view that may be a copy, once that makes a difference."""
-    return MutationError(
-        "An array is written to after it was reshaped (or raveled); whether NumPy makes a view or "
-        "a copy there depends on how the array lies in memory, which is not known here.",
-        "Copy the array explicitly, with .copy(), before one of the two.", locate())
+    is_view: Callable[[Any], bool] | None = None
 
 
 def view_of(base: "Tracer", view: View) -> "Tracer":
@@ -68,18 +62,53 @@ def layout_view(base: "Tracer", op: Any, back: Any, **params: Any) -> "Tracer":
 
 def reshaped(x: "Tracer", shape: tuple[int, ...]) -> "Tracer":
     """``x`` in another shape: a view where NumPy makes one, else a copy."""
-    if [n for n in shape if n != 1] == [n for n in x.shape if n != 1]:
+    if x.ndim <= 1 or [n for n in shape if n != 1] == [n for n in x.shape if n != 1]:
         return layout_view(x, layout.reshape, _undo_reshape, shape=shape)
-    probe = memory_probe(x)
-    if probe is None:
-        view = View(lambda b, n: b.emit(layout.reshape, (n,), (shape,)), None,
-                    lambda array: np.reshape(array, shape), doubtful=True)
-        return view_of(x, view)
+    return _view_or_copy(x, shape, partial(_reshapes_in_place, shape=shape))
+
+
+def raveled(x: "Tracer") -> "Tracer":
+    """``x`` in one row: a view where it lies in memory like that, else a copy."""
+    return _view_or_copy(x, (x.size,), lambda array: array.flags.c_contiguous)
+
+
+def _reshapes_in_place(array: Any, shape: tuple[int, ...]) -> bool:
     try:
-        np.reshape(probe, shape, copy=False)
+        np.reshape(array, shape, copy=False)
     except ValueError:
-        return type(x)(x.builder, x.builder.emit(layout.reshape, (x.node,), (shape,)), boxed=True)
-    return layout_view(x, layout.reshape, _undo_reshape, shape=shape)
+        return False
+    return True
+
+
+def _view_or_copy(x: "Tracer", shape: tuple[int, ...], is_view: Callable[[Any], bool]) -> "Tracer":
+    out = layout_view(x, layout.reshape, _undo_reshape, shape=shape)
+    assert out._view is not None
+    out._view = out._view._replace(is_view=is_view)
+    if memory_probe(x) is not None:
+        settle(out)
+    return out
+
+
+def settle(x: "Tracer") -> None:
+    """Find out whether this is a view or a copy.
+
+    The layout of an argument is looked up in the call's own, and guarded.
+
+    Raises:
+        MutationError: if it depends on a layout that is not known.
+    """
+    view, base = x._view, x._base
+    assert view is not None and view.is_view is not None and base is not None
+    probe = memory_probe(base, ask=True)
+    if probe is None:
+        raise MutationError(
+            "An array is written to after it was reshaped (or raveled); whether NumPy makes a "
+            "view or a copy there depends on how the array lies in memory, which is not known "
+            "here.", "Copy the array explicitly, with .copy(), before one of the two.", locate())
+    if view.is_view(probe):
+        x._view = view._replace(is_view=None)
+    else:
+        x._base = x._view = None
 
 
 def row_of(x: "Tracer") -> "Tracer":
@@ -91,13 +120,20 @@ def _undo_reshape(type: Any) -> Any:
     return layout.reshape, (type.shape,)
 
 
-def memory_probe(x: "Tracer") -> Any:
+def memory_probe(x: "Tracer", ask: bool = False) -> Any:
     """An array that lies in memory as ``x`` would in NumPy (without its memory), if known."""
     if x._base is not None:
-        assert x._view is not None
-        base = None if x._view.doubtful else memory_probe(x._base)
+        if x._view.is_view is not None:
+            if not ask:
+                return None
+            settle(x)
+            return memory_probe(x, ask)
+        base = memory_probe(x._base, ask)
         return None if base is None else x._view.probe(base)
-    if not (x.ndim <= 1 or x.packed or x.builder.is_row_major(x.made)):
+    if x.made.op is INPUT:
+        if not (ask and x.builder.decide(x.builder.emit(layout.is_contiguous, (x.made,)))):
+            return None
+    elif not (x.packed or x.builder.is_row_major(x.made)):
         return None
     strides = [x.itemsize]
     for n in reversed(x.shape[1:]):
@@ -113,8 +149,10 @@ def assign(target: "Tracer", node: Node) -> None:
         return
     view = target._view
     assert view is not None
-    if view.doubtful:
-        raise doubt()
+    if view.is_view is not None:
+        settle(target)
+        assign(target, node)
+        return
     if view.write is None:
         raise MutationError("assignment destination is read-only", where=locate())
     assign(base, view.write(target.builder, base.node, node))

@@ -111,7 +111,7 @@ class Tracer:
         self.builder = builder
         self._node = self.made = node
         self._base: Tracer | None = None
-        self._view: mutation.View | None = None
+        self._view: Any = None               # a mutation.View, if there is a base
         self._seen: Node | None = None
         self.boxed = boxed
         self.packed = packed
@@ -124,9 +124,9 @@ class Tracer:
         if self._base is not None:
             base = self._base.node
             if base is not self._seen:
-                assert self._view is not None
-                if self._view.doubtful:
-                    raise mutation.doubt()
+                if self._view.is_view is not None:
+                    mutation.settle(self)
+                    return self.node
                 self._node = self._view.read(self.builder, base)
                 self._seen = base
         return self._node

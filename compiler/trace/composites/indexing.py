@@ -182,8 +182,14 @@ FUNCTIONS[(np.subtract, "at")] = _at(np.subtract)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """Diagonal of two axes, as the last axis; read-only."""
     a = as_array(a)
-    i, j = one_axis(axis1, a.ndim), one_axis(axis2, a.ndim)
-    a = np.moveaxis(a, (i, j), (-2, -1))
+    axes = one_axis(axis1, a.ndim), one_axis(axis2, a.ndim)
+    return mutation.view_of(a, mutation.View(
+        lambda builder, node: _diagonal(Tracer(builder, node), offset, *axes).node, None,
+        lambda array: np.diagonal(array, offset, *axes)))
+
+
+def _diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:
+    a = np.moveaxis(a, (axis1, axis2), (-2, -1))
     rows = np.arange(max(0, min(a.shape[-2], a.shape[-1] - offset) if offset >= 0
                          else min(a.shape[-2] + offset, a.shape[-1])))
     shift_row, shift_column = (0, offset) if offset >= 0 else (-offset, 0)

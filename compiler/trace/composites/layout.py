@@ -55,8 +55,10 @@ def ravel(a: Any, order: str = "C") -> Any:
     """The elements in one row; a view where the order is that of memory."""
     a = as_array(a)
     if order == "F":
-        return reshape(np.transpose(a), -1)
-    return reshape(a, -1)
+        a = np.transpose(a)
+    if not isinstance(a, Tracer):
+        return np.ravel(a)
+    return mutation.raveled(a) if a.shape or a.boxed else reshape(a, -1)
 
 
 @stands_for(method="flatten")
