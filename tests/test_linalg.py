@@ -106,7 +106,7 @@ def test_gradient(name, mode):
     close(wg.grad(function, mode=mode)(x), wanted)
 
 
-# -- determinants of singular matrices --------------------------------------------------------------
+# -- determinants of singular matrices ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -137,7 +137,7 @@ def test_the_determinant_of_a_large_matrix():
     close(wg.grad(np.linalg.det)(a), np.linalg.det(a) * np.linalg.inv(a).T)
 
 
-# -- equal eigenvalues and singular values ------------------------------------------------------------
+# -- equal eigenvalues and singular values --------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -201,7 +201,7 @@ def test_second_derivative_of_the_logarithm_of_the_determinant():
     close(found, -np.einsum("jk,li->ijkl", inverse, inverse))
 
 
-# -- the meaning of NumPy's functions -----------------------------------------------------------------
+# -- the meaning of NumPy's functions -------------------------------------------------------------
 
 
 def test_results_have_the_names_numpy_gives_them():
@@ -259,7 +259,7 @@ def test_sylvester_equations_with_operands_of_which_some_are_complex():
         close(rest(*[v * t for v, t in zip((a, b, q), turn, strict=True)]), 0.0, 1e-13)
 
 
-# -- what is refused ---------------------------------------------------------------------------------
+# -- what is refused ------------------------------------------------------------------------------
 
 
 def test_functions_without_a_row_refuse_traced_values():
@@ -295,7 +295,7 @@ def test_options_without_a_rule_are_refused(function):
         wg.compile(function)(A)
 
 
-# -- graphs and source ---------------------------------------------------------------------------------
+# -- graphs and source ----------------------------------------------------------------------------
 
 
 def eigen(a):
