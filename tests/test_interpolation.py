@@ -1,5 +1,6 @@
 """Splines, interpolating objects and quadrature of SciPy; modules that load during a trace."""
 
+import math
 import subprocess
 import sys
 
@@ -272,8 +273,6 @@ def test_quad_against_formulas():
 
 
 def test_quad_of_functions_of_math_and_with_branches():
-    import math
-
     def kink(a):
         return quad(lambda x: math.exp(x) if x < 1.0 else math.e * a, 0.0, 2.0, points=[1.0])[0]
     np.testing.assert_allclose(wg.value_and_grad(kink)(0.5), (math.e - 1 + math.e / 2, math.e),
@@ -298,6 +297,14 @@ def test_a_subdivision_that_is_too_coarse_is_not_used():
         slope = 1.0 / (a * (1.0 + a)) - np.arctan(root) / a ** 1.5
         np.testing.assert_allclose(g(a), (value, slope), rtol=1e-7)
     assert 2 <= len(g.programs) <= 3
+
+
+def test_integrands_that_are_singular_at_an_end():
+    # ∫₀ᴿ √(R² − x²) dx = πR²/4, and d/dp ∫₀ᵃ √(x + p) dx = √a at p = 0.
+    disc = wg.value_and_grad(lambda r: quad(lambda x: np.sqrt(r * r - x * x), 0.0, r)[0])(2.0)
+    np.testing.assert_allclose(disc, (np.pi, np.pi), rtol=1e-9)
+    shifted = wg.value_and_grad(lambda p: quad(lambda x: np.sqrt(x + p), 0.0, 4.0)[0])(0.0)
+    np.testing.assert_allclose(shifted, (16.0 / 3.0, 2.0), rtol=1e-6)
 
 
 def test_singular_integrands_are_refused():

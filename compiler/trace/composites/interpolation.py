@@ -222,7 +222,7 @@ def regular_grid(self: Any, xi: Any, method: Any = None, *, nu: Any = None) -> A
     if self.bounds_error:
         for i, (below, above) in enumerate(zip(low, high, strict=True)):
             if np.any(below) or np.any(above):
-                raise ValueError("One of the requested xi is out of bounds in dimension %d" % i)
+                raise ValueError(f"One of the requested xi is out of bounds in dimension {i}")
     if method == "linear":
         out = _multilinear(self.grid, self.values, columns)
     else:
