@@ -102,6 +102,8 @@ def _admit(module: ModuleType) -> None:
     _waiting.discard(module.__name__)
     for path, (ours, creates) in LATE[module.__name__].items():
         owner, _, name = path.rpartition(".")
+        if not hasattr(module, owner or name):      # not in this version of the library
+            continue
         if owner:
             mro = getattr(module, owner).__mro__
             cls = next(c for c in mro if name in vars(c))

@@ -156,3 +156,133 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     out = np.where(x < xp[0], fp[0] if left is None else left,
                    np.where(x > xp[-1], fp[-1] if right is None else right, inside))
     return cast(out, complex if out.dtype.kind == "c" else float)
+
+
+@stands_for_late(_MODULE, "interp1d.__call__")
+def interp1d(self: Any, x: Any) -> Any:
+    """An interpolating object of the legacy class, and its relatives."""
+    kind = type(self).__name__
+    if kind == "KroghInterpolator":
+        return _krogh(self, as_array(x))
+    method = getattr(getattr(self, "_call", None), "__name__", "")
+    if method not in ("_call_linear", "_call_linear_np", "_call_spline"):
+        raise UnsupportedArgumentError(
+            f"{kind} of kind {getattr(self, '_kind', kind)!r} is not supported on traced values.",
+            "Use a linear or spline interpolant, or np.interp.", locate())
+    x = as_array(x)
+    data = np.reshape(self._y, (self.x.shape[0], -1)) if self._y.ndim > 2 else self._y
+    if method == "_call_spline":
+        out = self._spline(x) if self._spline.c.ndim > 1 else self._spline(x)[..., None]
+    else:
+        slopes = np.diff(data, axis=0) / np.diff(self.x)[:, None]
+        coefficients = np.stack([slopes, data[:-1]])
+        out = splines.ppoly(x, self.x, coefficients, nu=0, extrapolate=True)
+    if not self._extrapolate:
+        low, high = x < self.x[0], x > self.x[-1]
+        if self.bounds_error and np.any(low):
+            raise ValueError("A value in x_new is below the interpolation range.")
+        if self.bounds_error and np.any(high):
+            raise ValueError("A value in x_new is above the interpolation range.")
+        below, above = self._fill_value_below, self._fill_value_above
+        if not self.bounds_error:
+            out = np.where(low[..., None], below, np.where(high[..., None], above, out))
+    return _data_axes(self, out, x)
+
+
+def _data_axes(self: Any, out: Any, x: Any) -> Any:
+    """The flattened data axes unfolded, and the axes of x put where the data's axis was."""
+    out = np.reshape(out, x.shape + self._y_extra_shape)
+    return _axis_back(out, x, self._y_axis)
+
+
+def _krogh(self: Any, x: Any) -> Any:
+    """Newton's form of the interpolating polynomial."""
+    factor: Any = 1.0
+    out = np.zeros((*x.shape, self.r), self.dtype)
+    for k in range(self.n):
+        out = out + factor * self.c[k]
+        factor = factor * (x - self.xi[k])[..., None]
+    return _data_axes(self, out, x)
+
+
+@stands_for_late(_MODULE, "RegularGridInterpolator.__call__")
+def regular_grid(self: Any, xi: Any, method: Any = None, *, nu: Any = None) -> Any:
+    """Interpolation on a grid of any dimension, linear or by a spline."""
+    method = self.method if method is None else method
+    if method not in ("linear", "slinear", "cubic", "quintic") or nu is not None or \
+            self.values.dtype.kind not in "fc":
+        raise UnsupportedArgumentError(
+            f"RegularGridInterpolator with the method {method!r} or nu= is not supported on "
+            "traced values.", 'Use the method "linear" or "cubic".', locate())
+    columns = [as_array(c) for c in xi] if isinstance(xi, tuple) else list(
+        np.moveaxis(as_array(xi), -1, 0))
+    columns = list(np.broadcast_arrays(*columns))
+    low = [c < g[0] for c, g in zip(columns, self.grid, strict=True)]
+    high = [c > g[-1] for c, g in zip(columns, self.grid, strict=True)]
+    if self.bounds_error:
+        for i, (below, above) in enumerate(zip(low, high, strict=True)):
+            if np.any(below) or np.any(above):
+                raise ValueError(f"One of the requested xi is out of bounds in dimension {i}")
+    if method == "linear":
+        out = _multilinear(self.grid, self.values, columns)
+    else:
+        spline = self._spline
+        if method != self.method:
+            raise UnsupportedArgumentError(
+                "RegularGridInterpolator with another method than its own is not supported on "
+                "traced values.", "Make it with that method.", locate())
+        out = _tensor_spline(spline.t, spline.c, spline.k, columns)
+    if not self.bounds_error and self.fill_value is not None:
+        outside = np.any(np.stack(low + high), axis=0)
+        outside = np.reshape(outside, outside.shape + (1,) * (out.ndim - outside.ndim))
+        out = np.where(outside, self.fill_value, out)
+    return out
+
+
+def _multilinear(grid: Any, values: Any, columns: list[Any]) -> Any:
+    """The mean of the corners of the cell, weighted by the distances from the opposite ones."""
+    corners: list[tuple[Any, tuple[Any, ...]]] = [(1.0, ())]
+    for x, g in zip(columns, grid, strict=True):
+        i = np.clip(np.searchsorted(g, x) - 1, 0, len(g) - 2)
+        start = np.take(g, i)
+        share = (x - start) / (np.take(g, i + 1) - start)
+        corners = [(w * s, (*places, i + step)) for w, places in corners
+                   for s, step in ((1.0 - share, 0), (share, 1))]
+    total: Any = 0.0
+    shape = values.shape[:len(grid)]
+    flat = np.reshape(values, (-1, *values.shape[len(grid):]))
+    for weight, places in corners:
+        index: Any = 0
+        for place, n in zip(places, shape, strict=True):
+            index = index * n + place
+        corner = np.take(flat, index, axis=0)
+        total = total + np.reshape(weight, weight.shape + (1,) * (corner.ndim - weight.ndim)) \
+            * corner
+    return total
+
+
+def _tensor_spline(knots: Any, c: Any, degrees: Any, columns: list[Any]) -> Any:
+    """A tensor product of B-splines at points: one axis of the coefficients after the other."""
+    shape = columns[0].shape
+    out: Any = None
+    for x, t, k in zip(columns, knots, degrees, strict=True):
+        weights = splines.basis(np.ravel(x), np.asarray(t), int(k))
+        n = weights.shape[-1]
+        if out is None:
+            out = weights @ np.reshape(c[:n], (n, -1))
+            rest = c.shape[1:]
+            continue
+        out = np.reshape(out, (weights.shape[0], n, -1))
+        out = np.sum(weights[:, :, None] * out, axis=1)
+        rest = rest[1:]
+    return np.reshape(out, shape + rest)
+
+
+@stands_for_late(_MODULE, "NearestNDInterpolator.__call__", "LinearNDInterpolator.__call__",
+                 "CloughTocher2DInterpolator.__call__", "RBFInterpolator.__call__",
+                 "BarycentricInterpolator.__call__", "NdPPoly.__call__", "NdBSpline.__call__",
+                 "AAA.__call__")
+def refused(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Interpolants whose derivatives are not here."""
+    raise UnsupportedArgumentError(f"{type(self).__name__} is not supported on traced values.",
+                                   "Declare its derivative with wengert.custom_jvp.", locate())
