@@ -47,6 +47,11 @@ def number(value: Any) -> Expression:
         value = value[()]
     if isinstance(value, (bool, np.bool_)):
         return Expression(str(bool(value)))
+    if isinstance(value, np.clongdouble) and complex(value) != value:
+        return infix("+", 4, number(value.real), infix("*", 5, Expression("1j"),
+                                                       number(value.imag)))
+    if isinstance(value, np.longdouble) and float(value) != value and not np.isnan(value):
+        return Expression(f'np.longdouble("{value}")')
     if isinstance(value, (complex, np.complexfloating)):
         value = complex(value)
         plain = np.isfinite(value) and np.copysign(1.0, value.real) > 0

@@ -112,7 +112,8 @@ def type_of(value: Any) -> ArrayType:
         raise ObjectArrayError(
             f"A value of dtype {value.dtype} ({type(value).__name__}) is not made of numbers.",
             "Convert it to a float, integer, boolean or complex array first.")
-    return ArrayType(value.shape, value.dtype)
+    dtype = value.dtype
+    return ArrayType(value.shape, dtype if dtype.isnative else dtype.newbyteorder("="))
 
 
 def is_python_number(value: Any) -> bool:

@@ -105,6 +105,8 @@ def constant_key(value: Any) -> tuple[Any, ...]:
     """Identity of a constant: −0.0 differs from 0.0, 1 from 1.0, NaN equals itself."""
     array = np.asarray(value)
     kind = type(value) if is_python_number(value) else "array"
+    if array.dtype.char in "gG":          # their bytes hold padding
+        return (kind, array.dtype.str, array.shape, tuple(map(str, array.ravel())))
     return (kind, array.dtype.str, array.shape, array.tobytes())
 
 
@@ -224,6 +226,8 @@ class Builder:
             op = CAPTURED
         else:
             op = CONSTANT
+            if isinstance(value, np.ndarray) and not value.dtype.isnative:
+                value = value.astype(value.dtype.newbyteorder("="))
             small = is_python_number(value) or np.size(value) <= 64
             key = (CONSTANT, constant_key(value)) if small else None
         node = self.memo.get(key) if key is not None else None

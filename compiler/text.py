@@ -154,9 +154,19 @@ def _number(text: str) -> Any:
     return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
 
 
+def _long_complex(text: str) -> Any:
+    """A complex number in more digits than Python's have."""
+    found = re.fullmatch(r"(?:(.*[^e])(?=[+-]))?([+-]?[^+-]+(?:e[+-]\d+)?)j", text.strip("()"))
+    if found is None:
+        raise ParseError(f"{text!r} is not a complex number.")
+    real, imaginary = (np.longdouble(part or "0") for part in found.groups())
+    return real + np.clongdouble(1j) * imaginary
+
+
 def _parse_value(text: str, type: Any) -> Any:
     numbers = text.strip("[]")
-    values = [_number(t) for t in numbers.split(", ")] if numbers else []
+    read: Any = {"g": np.longdouble, "G": _long_complex}.get(type.dtype.char, _number)
+    values = [read(t) for t in numbers.split(", ")] if numbers else []
     if type.weak:
         return python_number(values[0], type.dtype)
     array = np.array(values, dtype=type.dtype).reshape(type.shape)

@@ -16,6 +16,7 @@ from ..codegen.emit import emit, is_by_element
 from ..codegen.source import Source
 from ..compiler.arraytype import ArrayType, python_number
 from ..compiler.errors import (
+    ArraySubclassError,
     ConstantResultWarning,
     EqualityBranchError,
     LeakedTracerError,
@@ -209,12 +210,22 @@ class Compiled:
         found = self._signatures.get(key)
         if found is None:
             traced = [i for i, leaf in enumerate(leaves) if is_traceable(leaf)]
-            template = [leaf_type(leaf) if is_traceable(leaf) else leaf for leaf in leaves]
+            template = [self._leaf_type(leaves, i, spec) if is_traceable(leaf) else leaf
+                        for i, leaf in enumerate(leaves)]
             before = self._retired.pop(key, None)
             retired = before.programs if before is not None else []
             found = self._signatures.setdefault(
                 key, Signature(template, spec, traced, retired=retired))
         return found
+
+    def _leaf_type(self, leaves: Sequence[Any], i: int, spec: Any) -> ArrayType:
+        try:
+            return leaf_type(leaves[i])
+        except ArraySubclassError as error:
+            args, kwargs = unflatten(spec, leaves)
+            name = leaf_names(self.function, args, kwargs)[i]
+            raise ArraySubclassError(f"The argument {name} is not a plain array. {error}",
+                                     where=definition(self.function)) from None
 
     def _add_program(self, signature: Signature, leaves: Sequence[Any], position: int) -> Program:
         """The program at a position of the signature, compiled unless another thread has it."""
@@ -443,7 +454,7 @@ def _leaf_key(leaf: Any) -> Any:
         return type(leaf)
     try:
         hash(leaf)
-    except TypeError:
+    except (TypeError, ValueError):      # a writable memoryview raises the latter
         return id(leaf)
     return (type(leaf), leaf)
 

@@ -63,8 +63,8 @@ logaddexp = elementwise("logaddexp", np.logaddexp,
                         lambda x, y, out: special.expit(x - y),
                         lambda x, y, out: special.expit(y - x), commutative=True)
 logaddexp2 = elementwise("logaddexp2", np.logaddexp2,
-                         lambda x, y, out: np.exp2(x - out),
-                         lambda x, y, out: np.exp2(y - out), commutative=True)
+                         lambda x, y, out: special.expit(_LN2 * (x - y)),
+                         lambda x, y, out: special.expit(_LN2 * (y - x)), commutative=True)
 ldexp = elementwise("ldexp", np.ldexp, lambda x, n, out: np.ldexp(np.ones_like(x), n), None,
                     domain=((-2.0, 2.0), (-3, 4)))
 float_power = elementwise("float_power", np.float_power,
@@ -73,15 +73,20 @@ float_power = elementwise("float_power", np.float_power,
                           domain=((0.3, 2.0), (-2.0, 2.0)))
 
 
+_SINC_SERIES = tuple((-1) ** k * (2 * k + 2) / math.factorial(2 * k + 3) for k in range(9))
+
+
 def _sinc_derivative(x: Any, out: Any) -> Any:
     # (cos πx − sinc x)/x cancels near 0; there the Taylor series is exact to rounding, and so
     # are its own derivatives.
     z = (math.pi * x) ** 2
-    series = -math.pi ** 2 * x * (1 / 3 - z * (1 / 30 - z * (1 / 840 - z * (
-        1 / 45360 - z * (1 / 3991680 - z / 518918400)))))
-    small = np.abs(x) < 0.15
+    series = _SINC_SERIES[-1]
+    for coefficient in reversed(_SINC_SERIES[:-1]):
+        series = coefficient + z * series
+    small = np.abs(x) < 0.35
     safe = np.where(small, 1.0, x)
-    return np.where(small, series, (np.cos(math.pi * safe) - np.sinc(safe)) / safe)
+    return np.where(small, -math.pi ** 2 * x * series,
+                    (np.cos(math.pi * safe) - np.sinc(safe)) / safe)
 
 
 sinc = elementwise("sinc", np.sinc, _sinc_derivative)

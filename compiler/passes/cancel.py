@@ -116,7 +116,7 @@ def _absorb(s: Rewriter, node: Node, base: Node, exponent: float, depth: int) ->
     if depth == 0:
         return None
     if node.op in (arithmetic.add, arithmetic.sub):
-        parts: list[Any] = [_absorb(s, a, base, exponent, depth - 1) for a in node.args]
+        parts: list[Node | None] = [_absorb(s, a, base, exponent, depth - 1) for a in node.args]
         if any(parts) and (base.op is comparison.sign or exponent > 0.0):
             factor = _raised(s, base, exponent)
             parts = [s.make(arithmetic.scale, (a, factor)) if part is None else part

@@ -4,7 +4,9 @@ A tracer behaves as the ndarray (or Python number) it stands for. Assignment int
 which node it stands for; a view remembers its base and how to read from and write to it.
 """
 
+import numbers
 import sys
+from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
@@ -450,9 +452,23 @@ _PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 _NUMBERS = (int, float, complex, np.generic, np.ndarray, list, tuple)
 
 
+def _as_operand(value: Any) -> Any:
+    """An operand of arithmetic as NumPy sees it: fractions and buffers take part as well."""
+    if isinstance(value, (Tracer, *_NUMBERS)):
+        return value
+    if isinstance(value, numbers.Real):
+        return float(value)
+    kind = type(value)
+    if getattr(kind, "__array_ufunc__", True) is not None and (
+            hasattr(kind, "__array__") or isinstance(value, (memoryview, array))):
+        return np.asarray(value)
+    return NotImplemented
+
+
 def _operate(op: Op, x: Any, y: Any, frame: Any) -> Any:
     """A binary operator of Python, with ``x`` or ``y`` traced."""
-    if not (isinstance(y, (Tracer, *_NUMBERS)) and isinstance(x, (Tracer, *_NUMBERS))):
+    x, y = _as_operand(x), _as_operand(y)
+    if x is NotImplemented or y is NotImplemented:
         return NotImplemented
     builder = deepest((x, y))
     assert builder is not None

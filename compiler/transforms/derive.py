@@ -7,7 +7,7 @@ import numpy as np
 
 from ..arraytype import ArrayType
 from ..graph import Graph, Node, inline, keep_leaf
-from ..ops import comparison
+from ..ops import arithmetic, comparison
 from ..trace.tracer import TraceBuilder, Tracer
 from .batch import batch
 from .jvp import jvp, zeros
@@ -76,7 +76,9 @@ def _columns(builder: TraceBuilder, graph: Graph, args: list[Node], i: int,
         imaginary = _pushed(builder, graph, pushed, args, type, 1j, outputs)
         columns = [c - 1j * d if graph.outputs[o].type.dtype.kind != "c" else c
                    for c, d, o in zip(columns, imaginary, outputs, strict=True)]
-    return columns
+    # In the precision of the input, as reverse mode gives it.
+    return [arithmetic.match_dtype(c, type.dtype) if c.dtype.kind == type.dtype.kind else c
+            for c in columns]
 
 
 def _pushed(builder: TraceBuilder, graph: Graph, pushed: Graph, args: list[Node], type: Any,
