@@ -2,9 +2,11 @@
 
 import copy
 import functools
+import gc
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MethodType
@@ -47,6 +49,18 @@ from .options import Options
 from .pickling import Slot, pack_graph, pack_spec, reduce_compiled, unpack_graph, unpack_spec
 from .save import write_module
 from .watch import change_test
+
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """Compiling makes many nodes and drops few; searching them for cycles costs a third."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
 
 _TRACING = threading.RLock()     # one trace at a time: interception is global to the process
 
@@ -235,7 +249,8 @@ class Compiled:
             captures = captured_by(self.function)
             static = captured_by(*[leaf for leaf in leaves if not is_traceable(leaf)])
             changed, static_changed = change_test(captures.watch), change_test(static.watch)
-            program = self._compile(signature, leaves, captures.with_(static))
+            with _collection_paused():
+                program = self._compile(signature, leaves, captures.with_(static))
             captures.check_generators()
             _refuse_leaks(self.function, changed)
             signature.changed = static_changed

@@ -77,7 +77,7 @@ def programs(draw):
     variables, lines = ["x", "y"], []
     for _ in range(draw(st.integers(3, 9))):
         blanks = {"v": draw(st.sampled_from(variables)), "w": draw(st.sampled_from(variables))}
-        blanks["m"] = "(np.abs({0}) > {1})".format(
+        blanks["m"] = "(np.abs({}) > {})".format(
             blanks["v"], draw(st.sampled_from(["0.2", "0.4"])))
         blanks["e"] = draw(st.sampled_from(["0.5", *FORMULAS])).format(**blanks)
         blanks["p"] = draw(st.sampled_from(PLACES)).format(**blanks)

@@ -9,7 +9,6 @@ inverse in the same way: the second derivative of ``f(|x|)`` multiplies f″ by 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 

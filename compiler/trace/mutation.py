@@ -98,7 +98,9 @@ def settle(x: "Tracer") -> None:
         MutationError: if it depends on a layout that is not known.
     """
     view, base = x._view, x._base
-    assert view is not None and view.is_view is not None and base is not None
+    assert view is not None
+    assert view.is_view is not None
+    assert base is not None
     probe = memory_probe(base, ask=True)
     if probe is None:
         raise MutationError(
