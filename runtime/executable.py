@@ -50,6 +50,7 @@ from .pickling import Slot, pack_graph, pack_spec, reduce_compiled, unpack_graph
 from .save import write_module
 from .watch import change_test
 
+
 @contextmanager
 def _collection_paused() -> Iterator[None]:
     """Compiling makes many nodes and drops few; searching them for cycles costs a third."""

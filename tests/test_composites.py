@@ -118,9 +118,9 @@ def _is_stand_in(function):
 
 
 def _is_tested_elsewhere(function, ours):
-    """Linear algebra and Fourier transforms; methods of ufuncs made by one rule."""
+    """Families with tests of their own; methods of ufuncs made by one rule."""
     family = ours.__module__.rpartition(".")[2]
-    return family in ("linalg", "scipy_linalg", "fft") or (
+    return family in ("linalg", "scipy_linalg", "fft", "interpolation", "quadrature") or (
         isinstance(function, tuple) and function[1] in ("outer", "__call__"))
 
 

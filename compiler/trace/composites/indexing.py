@@ -184,7 +184,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     a = as_array(a)
     axes = one_axis(axis1, a.ndim), one_axis(axis2, a.ndim)
     return mutation.view_of(a, mutation.View(
-        lambda builder, node: _diagonal(Tracer(builder, node), offset, *axes).node, None,
+        lambda builder, node: _diagonal(type(a)(builder, node), offset, *axes).node, None,
         lambda array: np.diagonal(array, offset, *axes)))
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corpus.case import A, case
+from cases.case import A, case
 
 
 @case("JuliaDiff/ForwardDiff.jl#331", (0.0,), 0.0, order=3)

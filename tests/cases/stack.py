@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corpus.case import A, case
+from cases.case import A, case
 
 
 @case("HIPS/autograd#304", (A([1.0, 2.0, 3.0, 4.0]),), A([4.0, -3.0, -2.0, 1.0]))

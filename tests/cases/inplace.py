@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corpus.case import A, case
+from cases.case import A, case
 
 
 @case("pytorch/pytorch#17455", (A([0.0, 1000.0]),), A([0.5, 0.0]))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corpus.case import A, case
+from cases.case import A, case
 
 
 @case("jax-ml/jax#777", (A([-800.0, 0.0]),), A([0.0, 0.25]))

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from corpus.case import A, case
+from cases.case import A, case
 
 _ns = {}
 exec("def made_by_exec(x):\n    return np.sum(np.sin(x) ** 2)\n", globals(), _ns)

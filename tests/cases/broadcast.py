@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.special as sp
 
-from corpus.case import A, case
+from cases.case import A, case
 
 
 @case("raskr/rust-autograd#38", (A(2.0), np.arange(6.0).reshape(2, 3)), A(15.0))

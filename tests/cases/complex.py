@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corpus.case import A, case
+from cases.case import A, case
 
 
 @case("HIPS/autograd#179", (0.7,), float(-2 * np.sin(0.7) / np.abs(np.exp(0.7j) + 2)))

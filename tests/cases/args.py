@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 
-from corpus.case import A, case
+from cases.case import A, case
 
 Point = collections.namedtuple("Point", "x y")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corpus.case import A, case
+from cases.case import A, case
 
 _I9 = np.arange(9.0).reshape(3, 3)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corpus.case import A, case
+from cases.case import A, case
 
 
 @case("Theano/Theano#6470", (A([1.0, -2.0]),), A([1.0, 1.0]))

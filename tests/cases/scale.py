@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from corpus.case import A, case
+from cases.case import A, case
 
 
 def _long():

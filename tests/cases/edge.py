@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.special as sp
 
-from corpus.case import A, case
+from cases.case import A, case
 
 
 @case("HIPS/autograd#570", (A([0.0, 0.0, 0.0]),), A([0.0, 0.0, 0.0]))

@@ -1,0 +1,1 @@
+"""Real failures of other tools as plain-NumPy cases, by kind; see ``case.py``."""
