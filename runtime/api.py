@@ -51,7 +51,8 @@ def compile(function: Function | None = None, *, target: str = "numpy", lane: st
 
 
 def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
-         mode: Mode = "auto", *, target: str = "numpy", lane: str = "auto") -> Any:
+         mode: Mode = "auto", *, holomorphic: bool = False,
+         target: str = "numpy", lane: str = "auto") -> Any:
     """Gradient of a function with a scalar result, structured like the argument(s).
 
     Args:
@@ -61,6 +62,9 @@ def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool =
         has_aux: the function returns ``(value, auxiliary)``; the gradient function then returns
             ``(gradient, auxiliary)``.
         mode: ``"reverse"`` (also for ``"auto"``) or ``"forward"``.
+        holomorphic: the function is a holomorphic one of complex arguments; its complex
+            derivative is returned. Without it the gradient of a real result by a complex argument
+            x + iy is ∂/∂x − i·∂/∂y, and a complex result is refused.
         target: what is emitted.
         lane: ``"scalar"`` for straight-line code on floats, ``"array"``, or ``"auto"``: scalar
             where the function mostly computes with single numbers.
@@ -76,12 +80,13 @@ def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool =
     >>> energy(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    return _transform(function, Request("grad", _normal(argnums), has_aux, mode),
+    return _transform(function, Request("grad", _normal(argnums), has_aux, mode, holomorphic),
                       Options(target, lane))
 
 
 def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
-                   mode: Mode = "auto", *, target: str = "numpy", lane: str = "auto") -> Any:
+                   mode: Mode = "auto", *, holomorphic: bool = False,
+                   target: str = "numpy", lane: str = "auto") -> Any:
     """Value and gradient at once: ``(value, gradient)``, or ``((value, auxiliary), gradient)``.
 
     >>> import numpy as np, wengert as wg
@@ -89,12 +94,13 @@ def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_a
     >>> float(value), float(slope)
     (10.0, 7.0)
     """
-    return _transform(function, Request("value_and_grad", _normal(argnums), has_aux, mode),
-                      Options(target, lane))
+    request = Request("value_and_grad", _normal(argnums), has_aux, mode, holomorphic)
+    return _transform(function, request, Options(target, lane))
 
 
 def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
-             mode: Mode = "auto", *, target: str = "numpy", lane: str = "auto") -> Any:
+             mode: Mode = "auto", *, holomorphic: bool = False,
+             target: str = "numpy", lane: str = "auto") -> Any:
     """All first derivatives: shape of the result followed by shape of the argument.
 
     ``mode="auto"`` sweeps along the shorter side: forward for few inputs, reverse for few
@@ -105,8 +111,8 @@ def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bo
     array([[3., 2.],
            [4., 0.]])
     """
-    return _transform(function, Request("jacobian", _normal(argnums), has_aux, mode),
-                      Options(target, lane))
+    request = Request("jacobian", _normal(argnums), has_aux, mode, holomorphic)
+    return _transform(function, request, Options(target, lane))
 
 
 def hessian(function: Function | None = None, argnums: Argnums = 0, mode: Mode = "auto", *,

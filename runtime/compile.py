@@ -42,6 +42,7 @@ class Request:
     argnums: Argnums = 0
     has_aux: bool = False
     mode: derive.Mode = "auto"
+    holomorphic: bool = False
 
     @property
     def has_operand(self) -> bool:
@@ -253,7 +254,8 @@ def build(request: Request, staged: Staged, selection: Selection | None, name: s
     n_main = _check_aux(request, staged)
     match request.kind:
         case "grad" | "value_and_grad":
-            check_scalar(graph, staged, n_main, request.kind)
+            check_scalar(graph, staged, n_main, request.kind, request.holomorphic)
+            _check_complex(request, graph, wrt, n_main, staged)
             if request.mode == "forward":
                 blocks = derive.jacobian(graph, wrt, [0], "forward", name)
                 derived = _with_values(graph, blocks, name)
@@ -272,6 +274,7 @@ def build(request: Request, staged: Staged, selection: Selection | None, name: s
         case "vjp":
             derived = vjp(graph, wrt, name=name)
         case "jacobian":
+            _check_complex(request, graph, wrt, n_main, staged)
             blocks = derive.jacobian(graph, wrt, range(n_main), request.mode, name)
             if not request.has_aux:
                 return blocks, Packing("jacobian", staged.out_spec, selection.spec, 0, len(wrt),
@@ -279,6 +282,11 @@ def build(request: Request, staged: Staged, selection: Selection | None, name: s
             derived = _with_values(graph, blocks, name)
         case "hessian":
             check_scalar(graph, staged, n_main, "hessian")
+            if any(graph.inputs[i].type.dtype.kind == "c" for i in wrt):
+                raise ComplexOutputError(
+                    "hessian needs real arguments: the gradient by a complex one is not "
+                    "holomorphic.", "Pass the real and imaginary part as two arguments, or use "
+                    "hvp.", staged.where)
             blocks = derive.hessian(graph, wrt, mode=request.mode, name=name)
             return blocks, Packing("hessian", None, selection.spec, 0, len(wrt), False)
         case "hvp":
@@ -318,8 +326,30 @@ def _check_aux(request: Request, staged: Staged) -> int:
     return len(flatten(shown[0])[0])
 
 
-def check_scalar(graph: Graph, staged: Staged, n_main: int, kind: str) -> None:
-    """The function has one real scalar result.
+def _check_complex(request: Request, graph: Graph, wrt: Sequence[int], n_main: int,
+                   staged: Staged) -> None:
+    """A complex derivative is of complex results by complex arguments, and asked for.
+
+    Raises:
+        ComplexOutputError: for complex results and arguments without ``holomorphic=True``, or
+            with it for real ones.
+    """
+    outputs = {node.type.dtype.kind == "c" for node in graph.outputs[:n_main]}
+    inputs = {graph.inputs[i].type.dtype.kind == "c" for i in wrt}
+    if request.holomorphic and (outputs != {True} or inputs != {True}):
+        raise ComplexOutputError(
+            f"{request.kind} with holomorphic=True needs complex arguments and a complex result.",
+            "Leave holomorphic=True out for real ones.", staged.where)
+    if not request.holomorphic and True in outputs and True in inputs:
+        raise ComplexOutputError(
+            f"{request.kind} of a complex result by a complex argument is only defined for a "
+            "holomorphic function.", "Say holomorphic=True if it is one; else differentiate its "
+            "real and imaginary part.", staged.where)
+
+
+def check_scalar(graph: Graph, staged: Staged, n_main: int, kind: str,
+                 holomorphic: bool = False) -> None:
+    """The function has one real scalar result (a complex one if it is holomorphic).
 
     Raises:
         NonScalarOutputError: else, naming its shape.
@@ -333,11 +363,13 @@ def check_scalar(graph: Graph, staged: Staged, n_main: int, kind: str) -> None:
             f"{kind} needs a function with a scalar result, but the result {shown}.",
             "Use jacobian for all derivatives, vjp for their product with a cotangent, or return "
             "a sum.", staged.where)
+    if types[0].dtype.kind == "c" and holomorphic:
+        return
     if types[0].dtype.kind == "c":
         raise ComplexOutputError(
             f"{kind} needs a real result, but the result is complex.",
-            "Differentiate its real and imaginary part, or use vjp; for a holomorphic function "
-            "the derivative is the gradient of its real part.", staged.where)
+            "Differentiate its real and imaginary part, or use vjp; say holomorphic=True if it is "
+            "a holomorphic function of a complex argument.", staged.where)
     if types[0].dtype.kind != "f":
         raise NonScalarOutputError(
             f"{kind} needs a floating-point result, but the result has dtype {types[0].dtype}.",

@@ -105,17 +105,29 @@ def _rows(builder: TraceBuilder, graph: Graph, args: list[Node], wrt: Sequence[i
           ) -> list[Any]:
     pulled = vjp(graph, wrt, seeded=[o])
     pulled = select_outputs(pulled, range(len(graph.outputs), len(graph.outputs) + len(wrt)))
-    type = graph.outputs[o].type
+    rows = _pulled(builder, graph, pulled, args, wrt, o, 1)
+    real_inputs = [graph.inputs[i].type.dtype.kind != "c" for i in wrt]
+    if graph.outputs[o].type.dtype.kind == "c" and any(real_inputs):
+        # A real input receives the real part of ct·J only; ct = −i brings the imaginary part.
+        imaginary = _pulled(builder, graph, pulled, args, wrt, o, -1j)
+        rows = [r + 1j * m if is_real else r
+                for r, m, is_real in zip(rows, imaginary, real_inputs, strict=True)]
+    return rows
+
+
+def _pulled(builder: TraceBuilder, graph: Graph, pulled: Graph, args: list[Node],
+            wrt: Sequence[int], o: int, unit: complex) -> list[Any]:
+    """Cotangents of the inputs for all unit cotangents of one output, as Jacobian rows."""
+    type, seed_type = graph.outputs[o].type, pulled.inputs[-1].type
     if type.shape == ():
-        seed = builder.constant(pulled.inputs[-1].type.dtype.type(1))
+        seed = builder.constant(seed_type.dtype.type(unit))
         return [Tracer(builder, n) for n in inline(builder, pulled, [*args, seed])]
     many, has_axis = batch(pulled, type.size, [False] * len(args) + [True])
-    basis = _basis(builder, pulled.inputs[-1].type)
-    found = inline(builder, many, [*args, basis])
-    out = []
+    found = inline(builder, many, [*args, _basis(builder, seed_type, unit)])
+    out: list[Any] = []
     for node, is_batched, i in zip(found, has_axis, wrt, strict=True):
         shape = (*type.shape, *graph.inputs[i].type.shape)
-        block = Tracer(builder, node)
+        block: Any = Tracer(builder, node)
         out.append(np.reshape(block, shape) if is_batched
                    else zeros(builder, node.type._replace(shape=shape)))
     return out
