@@ -115,7 +115,7 @@ def test_partial(name, i):
     row = ROWS[name]
     symbols = _symbols(row)
     (partial,) = to_sympy(_partial_graph(row, i), symbols, FUNCTIONS)
-    if isinstance(partial, sympy.logic.boolalg.Boolean):
+    if isinstance(partial, sympy.core.relational.Relational):
         partial = sympy.Piecewise((1, partial), (0, True))
     with mpmath.workdps(2 * DIGITS if name in ORACLES else DIGITS + 10):
         expected, formula = _derivative(row, i, symbols)
