@@ -249,9 +249,9 @@ def test_arithmetic_outside_of_try_is_numpys():
 
 
 @pytest.mark.parametrize(("function", "words"), [
-    (lambda x: float(x) * 2, "Drop the conversion"),
+    (lambda x: sum(map(float, [x])) * 2, "Drop the conversion"),
     (lambda x: np.float64(x) * 2, "derivative would be lost"),
-    (lambda x: complex(x).real, "x \\+ 0j"),
+    (lambda x: sum(map(complex, [x])).real, "x \\+ 0j"),
     (lambda x: {x: 1.0}[x], "key of a dictionary")])
 def test_conversions_are_refused_with_a_way_out(function, words):
     with pytest.raises((WengertError, TypeError), match=words):
@@ -261,12 +261,41 @@ def test_conversions_are_refused_with_a_way_out(function, words):
 def test_a_swallowed_conversion_is_raised_again():
     def f(x):
         try:
-            y = float(x)
+            (y,) = map(float, [x])
         except TypeError:
             y = 0.0
         return y * x
     with pytest.raises(ConversionError):
         wg.grad(f)(1.5)
+
+
+class Scaled:
+    k = 3.0
+
+    def loss(self, x):
+        return float(x) * self.k
+
+
+def nested_conversion(x):
+    def square(v):
+        return float(v) ** 2
+    return 1.5 * sum([square(v) for v in [x, x]])
+
+
+def formats(x):
+    return 6.0 * x * len("%.1f" % x) / len(f"{x:.1f}") * len("{:.1f}".format(x)) / 3   # noqa: UP031, UP032
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: float(x) * 6.0, lambda x: float(np.sum(np.array([x, 5.0 * x]))),
+    lambda x: complex(3.0 * x, 1.0).real * 2, Scaled().loss, nested_conversion, formats,
+    lambda x: float("6") * float(x) if isinstance(x, float) else float("nan")])
+def test_calls_of_float(function):
+    code = getattr(function, "__func__", function).__code__
+    slope = wg.grad(function)(1.5)
+    assert slope == pytest.approx((function(2.0) - function(1.0)), rel=1e-14)
+    assert getattr(function, "__func__", function).__code__ is code
+    assert type(wg.compile(lambda x: float(x))(np.float64(1.5))) is float
 
 
 def test_constants_convert_freely():

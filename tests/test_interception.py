@@ -50,7 +50,7 @@ def interrupted(x):
 
 def swallows(x):
     try:
-        return float(x[0]) * x[1]
+        return np.float64(x[0]) * x[1]
     except TypeError:
         return x[1]
 

@@ -10,6 +10,7 @@ Methods of library classes, such as the call of a spline, are exchanged in the c
 SciPy that take long to load are reached as soon as somebody else loads them, even during a trace.
 """
 
+import builtins
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import CURRENT
-from . import python_math
+from . import conversions, python_math
 from .builder import TraceBuilder, contains_tracer
 from .captures import Place
 from .randomness import drawing_functions
@@ -197,6 +198,17 @@ def _exchange(place: Place) -> None:
         place.set(stand_in)
 
 
+def _redirect_conversions() -> None:
+    """Give functions that convert traced values their redirected code."""
+    for name, function in conversions.marked_names().items():
+        if not hasattr(builtins, name):
+            setattr(builtins, name, function)
+            _undo.append(partial(delattr, builtins, name))
+    for function, code, redirected in conversions.exchanged():
+        function.__code__ = redirected
+        _undo.append(partial(setattr, function, "__code__", code))
+
+
 def _swap_methods(methods: Sequence[tuple[type, str, Any, Any]]) -> None:
     for cls, name, original, stand_in in methods:
         if vars(cls)[name] is original:
@@ -227,6 +239,7 @@ def intercept(places: Iterable[Place] = ()) -> Iterator[None]:
                         _swap(names, _scan(name, names))
             for place in places:
                 _exchange(place)
+            _redirect_conversions()
             yield
         finally:
             _depth -= 1

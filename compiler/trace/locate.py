@@ -75,16 +75,13 @@ def locate(frame: FrameType | None = None) -> Origin | None:
     if frame is None:
         frame = sys._getframe(1)
     while frame is not None:
-        code = frame.f_code
-        entry = _TABLES.get(id(code))
-        if entry is None:
-            entry = _TABLES[id(code)] = (code, _table(code))
-        if entry[1] is not None:
+        table = _entry(frame.f_code)
+        if table is not None:
             # During a call of a Python function the frame stands at the call's last cache slot.
             at = frame.f_lasti
-            while at >= 0 and at not in entry[1]:
+            while at >= 0 and at not in table:
                 at -= 2
-            return entry[1].get(at)
+            return table.get(at)
         frame = frame.f_back
     return None
 
@@ -93,9 +90,26 @@ _STAGE = str(_PACKAGE / "compiler" / "trace" / "stage.py")
 _PROTECTED: dict[int, tuple[CodeType, list[tuple[int, int]]]] = {}
 
 
+def is_stage(frame: FrameType) -> bool:
+    """Whether this is where a trace begins."""
+    return frame.f_code.co_filename == _STAGE
+
+
+def is_user(frame: FrameType) -> bool:
+    """Whether a frame runs a user's code."""
+    return _entry(frame.f_code) is not None
+
+
+def _entry(code: CodeType) -> dict[int, Origin] | None:
+    entry = _TABLES.get(id(code))
+    if entry is None:
+        entry = _TABLES[id(code)] = (code, _table(code))
+    return entry[1]
+
+
 def in_try(frame: FrameType | None) -> bool:
     """Whether an exception raised at this point might be handled inside the traced function."""
-    while frame is not None and frame.f_code.co_filename != _STAGE:
+    while frame is not None and not is_stage(frame):
         code = frame.f_code
         entry = _PROTECTED.get(id(code))
         if entry is None:

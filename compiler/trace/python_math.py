@@ -14,18 +14,13 @@ import numpy as np
 import scipy.special as special
 
 from ..ops import arithmetic
+from .conversions import as_float
 from .tracer import Tracer
 
 
 def _plain(x: Any) -> Any:
     """A Python float: size-one arrays are unpacked, as ``__float__`` does."""
-    if isinstance(x, Tracer):
-        if x.size != 1:
-            raise TypeError("only length-1 arrays can be converted to Python scalars")
-        if x.shape:
-            x = np.reshape(x, ())
-        return arithmetic.as_float(x) if not (x.type.weak and x.dtype.kind == "f") else x
-    return float(x)
+    return as_float(x) if isinstance(x, Tracer) else float(x)
 
 
 def _result(x: Any) -> Any:

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from ..arraytype import ArrayType, is_python_number, type_of
-from ..errors import LOSSES, NoOutputError, ObjectArrayError, Origin
+from ..errors import LOSSES, ConversionError, NoOutputError, ObjectArrayError, Origin
 from ..graph import CURRENT, Graph, Node, inline
 from . import composites  # noqa: F401  (registers NumPy's functions)
 from .builder import TraceBuilder, stack_objects
 from .captures import Captures, captured_by
+from .conversions import redirect
 from .interception import intercept, stand_in_for
 from .tracer import Tracer
 from .tree import flatten, paths, unflatten
+
+_MAX_ATTEMPTS = 50        # functions in one trace whose calls of float() are redirected
 
 
 @dataclass(frozen=True)
@@ -104,9 +107,20 @@ def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names:
         values: whether the leaves' values may decide branches.
         captures: of the function and of static arguments; looked for here if not given.
     """
-    builder = TraceBuilder(function_name(function), locates=True)
     if captures is None:
         captures = captured_by(function, *[leaf for leaf in leaves if not is_traceable(leaf)])
+    for _ in range(_MAX_ATTEMPTS):
+        try:
+            return _stage(function, leaves, spec, names, values, captures)
+        except ConversionError as error:
+            if not redirect(error):
+                raise
+    return _stage(function, leaves, spec, names, values, captures)
+
+
+def _stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names: Sequence[str],
+           values: bool, captures: Captures) -> Staged:
+    builder = TraceBuilder(function_name(function), locates=True)
     builder.by_reference = {id(a): a for a in captures.arrays}
     inputs: list[Tracer] = []
     given: list[Any] = []

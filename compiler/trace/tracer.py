@@ -30,6 +30,7 @@ from .builder import contains_tracer as contains_tracer
 from .builder import deepest as deepest
 from .builder import is_traced as is_traced
 from .builder import stack_objects as stack_objects
+from .conversions import is_formatting
 from .locate import in_try, locate, unpacked_names
 from .registry import FUNCTIONS, METHODS, unsupported
 
@@ -337,6 +338,8 @@ class Tracer:
         node = self.node
         if self.builder.is_constant(node) or self.dtype.kind in "iub":
             return float(self.builder.decide(node))
+        if is_formatting(sys._getframe(1)):
+            return float(self.builder.concrete(node))
         raise self._conversion("a plain float", "Drop the conversion: NumPy and math functions "
                                "take the value as it is.")
 
