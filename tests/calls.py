@@ -198,6 +198,7 @@ LAYOUT = [
     call(np.ravel, a(2, 3)), call(np.ravel, a(2, 3), order="F"), call(np.ravel, a()),
     call(np.transpose, a(2, 3)), call(np.transpose, a(2, 3, 4), (1, -1, 0)),
     call(np.permute_dims, a(2, 3, 4), (2, 0, 1)), call(np.matrix_transpose, a(2, 3, 4)),
+    call(np.linalg.matrix_transpose, a(2, 3)),
     call(np.swapaxes, a(2, 3, 4), 0, -1), call(np.moveaxis, a(2, 3, 4), 0, -1),
     call(np.moveaxis, a(2, 3, 4), [0, 1], [-1, 0]), call(np.rollaxis, a(2, 3, 4), 2),
     call(np.rollaxis, a(2, 3, 4), 0, 3), call(np.rollaxis, a(2, 3, 4), -1, 1),

@@ -202,6 +202,10 @@ HIGHER_ORDER = [
     of(np.diag_indices_from, lambda x: x[np.diag_indices_from(x)], a(3, 3)),
     of(np.partition, lambda x: np.partition(x, 2)[..., 2], a(2, 5)),
     of(np.argpartition, lambda x: np.argpartition(x, 2, axis=0)[2], a(5, 2)),
+    call(np.iscomplex, cplx(3)), call(np.isreal, cplx(3)), call(np.isreal, a(3)),
+    call(np.array_equiv, a(2, 3), a(3)), call(np.array_equiv, a(2), a(3)),
+    of(np.array_equiv, lambda x: np.array_equiv(x, np.broadcast_to(x, (2, 3))), a(3)),
+    call(np.sort_complex, a(3)), call(np.sort_complex, cplx(3)), call(np.astype, a(3), np.float32),
     call(np.lexsort, [a(4), whole(4)]), call(np.lexsort, [a(3, 2), whole(3, 2)], axis=0),
 ]
 

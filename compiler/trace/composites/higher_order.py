@@ -8,7 +8,7 @@ from ...errors import UnsupportedArgumentError
 from ..locate import locate
 from ..registry import stands_for, stands_for_late
 from ..tracer import Tracer, contains_tracer
-from .common import as_array, call_user, one_axis
+from .common import as_array, call_user, of_dtype, one_axis
 from .creation import array
 
 
@@ -182,3 +182,39 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
         turn = np.argsort(np.take_along_axis(key, order, axis=axis), axis=axis)
         order = np.take_along_axis(order, turn, axis=axis)
     return order
+
+
+@stands_for(np.iscomplex)
+def iscomplex(x: Any) -> Any:
+    """Which elements have an imaginary part."""
+    return np.imag(as_array(x)) != 0
+
+
+@stands_for(np.isreal)
+def isreal(x: Any) -> Any:
+    """Which elements have no imaginary part."""
+    return np.imag(as_array(x)) == 0
+
+
+@stands_for(np.array_equiv)
+def array_equiv(a1: Any, a2: Any) -> bool:
+    """Whether arrays are equal once they are broadcast; a decision on values."""
+    a, b = as_array(a1), as_array(a2)
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        return False
+    return bool(np.all(a == b))
+
+
+@stands_for(np.sort_complex)
+def sort_complex(a: Any) -> Any:
+    """Sorted by real part, then by imaginary part, as complex numbers."""
+    a = np.sort(as_array(a))
+    return a if a.dtype.kind == "c" else of_dtype(a, np.result_type(a.dtype, np.complex64))
+
+
+@stands_for(np.astype)
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """In another dtype."""
+    return x.astype(dtype)

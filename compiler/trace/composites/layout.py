@@ -91,7 +91,7 @@ def transpose_method(a: Any, *axes: Any) -> Any:
     return transpose(a, axes[0] if isinstance(axes[0], (tuple, list)) else axes)
 
 
-@stands_for(np.matrix_transpose)
+@stands_for(np.matrix_transpose, np.linalg.matrix_transpose)
 def matrix_transpose(x: Any) -> Any:
     """The last two axes exchanged."""
     return swapaxes(x, -1, -2)
