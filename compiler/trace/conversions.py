@@ -96,7 +96,8 @@ def marked_names() -> dict[str, Any]:
 
 def _frames(error: ConversionError) -> list[FrameType]:
     """The user's frames from the traced function down to where the error was raised."""
-    frames, traceback = [], error.__traceback__
+    frames: list[FrameType] = []
+    traceback = error.__traceback__
     while traceback is not None:
         if is_stage(traceback.tb_frame):
             frames = []
