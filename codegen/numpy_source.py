@@ -12,7 +12,7 @@ from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node
 from ..compiler.ops import arithmetic, comparison, indexing, layout
 from ..compiler.ops.index_form import index_text
 from ..compiler.ops.row import Op
-from .expression import ATOM, COMPARISON, Expression, infix, number, prefix
+from .expression import ATOM, COMPARISON, UNARY, Expression, infix, number, prefix
 from .literals import array_text
 from .names import Names, identifier
 from .source import Source
@@ -98,6 +98,10 @@ class NumpyPrinter:
             filled = self._filled(node, args[0])
             if filled is not None:
                 return filled
+        if op is layout.stack and node.params == (0,):
+            rows = [_row_text(a.text) for a in args]
+            if all(row is not None for row in rows):
+                return Expression(f"np.array([{', '.join(row for row in rows if row)}])")
         if op.reference is not None:
             return Expression(f"{self.reference(op)}({', '.join(a.text for a in args)})")
         if op.infix is not None:
@@ -227,6 +231,8 @@ class NumpyPrinter:
             if ":" in index or "None" in index:
                 spelled = f"np.s_[{index}]"
             self.lines.append(f"np.add.at({name}, {spelled}, {value.text})")
+        elif value.precedence == UNARY and value.text.startswith("-"):
+            self.lines.append(f"{target} -= {value.text[1:]}")
         else:
             self.lines.append(f"{target} += {value.text}")
         self.expressions[node] = Expression(name)
@@ -403,6 +409,13 @@ def module_text(functions: Sequence[Function], constants: Sequence[str], hands_o
                for f in functions]
     return render("module.py.j2", imports=imports, constants=constants, functions=printed,
                   hands_over=hands_over).lstrip("\n")
+
+
+def _row_text(text: str) -> str | None:
+    """The list in ``np.array([...])``, for nesting; None for any other expression."""
+    inside = text[len("np.array("):-1]
+    whole = text.startswith("np.array([") and text.endswith("])") and "], " not in inside
+    return inside if whole else None
 
 
 def _any_fails(conditions: Sequence[tuple[Expression, bool]]) -> str:

@@ -164,8 +164,10 @@ def _slice_text(part: Any, length: Any) -> Any:
         first = "" if start == length - 1 else str(start)
         return f"{first}:{'' if stop is None else stop}:{step}"
     first = "" if start == 0 else str(start)
-    last = "" if stop > length - step and stop >= start + step and _reaches(part, length) \
-        else str(stop)
+    if stop > length - step and stop >= start + step and _reaches(part, length):
+        last = ""
+    else:
+        last = "-1" if stop == length - 1 and step == 1 and stop > start + 1 else str(stop)
     return f"{first}:{last}" + (f":{step}" if step != 1 else "")
 
 
