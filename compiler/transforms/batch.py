@@ -68,15 +68,15 @@ def _batched_node(builder: TraceBuilder, node: Node, args: list[Tracer],
     else:
         out = node.op(*_align(args, flags, node.type.ndim), **node.settings)
     if isinstance(node.type, ArrayType):
-        return _checked(node, out, node.type, size)
-    return tuple(_checked(node, part, type, size)
+        return _checked(builder, node, out, node.type, size)
+    return tuple(_checked(builder, node, part, type, size)
                  for part, type in zip(out, node.type, strict=True))
 
 
-def _checked(node: Node, out: Tracer, type: ArrayType, size: int) -> Node:
+def _checked(builder: TraceBuilder, node: Node, out: Any, type: ArrayType, size: int) -> Node:
     want = (size, *type.shape)
     assert out.shape == want, (node.op.name, out.shape, want)
-    return out.node
+    return builder.lift(out)             # a rule may know the answer without its operands
 
 
 def _align(args: list[Tracer], flags: tuple[bool, ...], ndim: int) -> list[Any]:
