@@ -211,7 +211,7 @@ def array_equiv(a1: Any, a2: Any) -> bool:
 def sort_complex(a: Any) -> Any:
     """Sorted by real part, then by imaginary part, as complex numbers."""
     a = np.sort(as_array(a))
-    return a if a.dtype.kind == "c" else of_dtype(a, np.result_type(a.dtype, np.complex64))
+    return a if a.dtype.kind == "c" else of_dtype(a, complex)
 
 
 @stands_for(np.astype)

@@ -93,8 +93,10 @@ def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: A
            keepdims: Any = _NO, *, where: Any = _NO, mean: Any = _NO, correction: Any = _NO
            ) -> Any:
     """Standard deviation of the elements that are not NaN."""
-    result = np.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean,
-                            correction=correction))
+    square = nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean,
+                    correction=correction)
+    # Zero is a corner of the root; its derivative there is taken as zero, as that of a norm is.
+    result = np.where(square == 0, 0.0, np.sqrt(np.where(square == 0, 1.0, square)))
     return mutation.write_out(result, out)
 
 
