@@ -22,6 +22,7 @@ from .rewriter import Rewriter, filled, is_zero
 _MAX_FACTORS = 12
 _MAX_TERMS = 4              # levels of sums and selections that are looked into
 _ROOTS = ("norm", "root", "hypot")
+WITH_ROOTS = frozenset((*_ROOTS, "sqrt", "power", "sign", "abs"))
 _SUMS = (arithmetic.add, arithmetic.sub, comparison.where)
 
 
@@ -83,7 +84,7 @@ def factors(node: Node) -> Monomial | None:
 
 def cancel(s: Rewriter, c: Node, p: Node) -> Node | None:
     """``c · p`` with roots that occur above and below the line joined, or None."""
-    if c.type.dtype.kind != "f" or p.type.dtype.kind != "f":
+    if not s.roots or c.type.dtype.kind != "f" or p.type.dtype.kind != "f":
         return None
     for mine, other in ((p, c), (c, p)):
         found = factors(mine)

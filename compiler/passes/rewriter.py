@@ -19,6 +19,7 @@ class Rewriter(Protocol):
     supports: dict[Node, Node | None]
     far_supports: dict[Node, Node | bool]
     infinite: dict[Node, bool]
+    roots: bool
     guarded: set[tuple[Node, Node]]
     narrow: bool
 

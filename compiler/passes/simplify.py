@@ -16,6 +16,7 @@ from ..interpret import compute
 from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.row import Op
 from ..transforms.transpose import is_zero
+from .cancel import WITH_ROOTS
 from .pattern import Bindings, Rule, first_operators
 from .rules import SIMPLIFY
 from .structural import STRUCTURAL
@@ -36,6 +37,7 @@ class Simplifier:
         self.supports: dict[Node, Node | None] = {}      # see support.py
         self.far_supports: dict[Node, Node | bool] = {}  # see strong.py
         self.infinite: dict[Node, bool] = {}             # see range.py
+        self.roots = True                                # whether any may cancel: cancel.py
         self.guarded: set[tuple[Node, Node]] = set()     # products under a selection already
 
     def make(self, op: Op, args: tuple[Node, ...], params: tuple[Any, ...] = ()) -> Node:
@@ -138,6 +140,7 @@ def simplify(graph: Graph, rules: Iterable[Rule] = SIMPLIFY) -> Graph:
     builder = Builder(graph.name)
     narrow = any(_is_narrow(node.type) for node in graph.nodes)
     simplifier = Simplifier(builder, rules, narrow)
+    simplifier.roots = any(node.op.name in WITH_ROOTS for node in graph.nodes)
     new: dict[Node, Node] = {}
     for node in graph.inputs:
         new[node] = keep_leaf(builder, node)
