@@ -25,7 +25,8 @@ from ..compiler.errors import (
     SpecializationWarning,
     TangentError,
 )
-from ..compiler.graph import Graph, reachable
+from ..compiler.graph import Graph, Node, reachable
+from ..compiler.ops import indexing
 from ..compiler.trace.captures import Captures, captured_by
 from ..compiler.trace.stage import (
     Staged,
@@ -501,21 +502,30 @@ def _refuse_equality(staged: Staged, selection: Selection, function: Any) -> Non
 
 
 def _warn_constant(staged: Staged, selection: Selection, function: Any) -> None:
-    """Warn of inputs that reach the result only through decisions."""
+    """Warn of inputs, or elements of them, that reach the result only through decisions."""
     graph = staged.graph
     if not graph.guards:
         return
     results = reachable(graph.outputs[:staged.n_outputs])
     decisions = reachable([g.node for g in graph.guards])
     for position in selection.inputs:
-        node = graph.inputs[position]
-        if node in decisions and node not in results:
-            name = node.origin.name if node.origin else f"argument {position}"
-            warnings.warn(
-                f"{graph.guards[0].origin}: the result depends on {name!r} only through "
-                "comparisons, so its derivative is zero everywhere. Smooth the decision, for "
-                "example with 1/(1 + exp(-x/tau)), if that is not what you mean.",
-                ConstantResultWarning, stacklevel=6)
+        for node, name in _parts(graph, graph.inputs[position]):
+            if node in decisions and node not in results:
+                warnings.warn(
+                    f"{graph.guards[0].origin}: the result depends on {name!r} only through "
+                    "comparisons, so its derivative is zero everywhere. Smooth the decision, for "
+                    "example with 1/(1 + exp(-x/tau)), if that is not what you mean.",
+                    ConstantResultWarning, stacklevel=6)
+
+
+def _parts(graph: Graph, node: Node) -> list[tuple[Node, str]]:
+    """An input with its name; its elements, if it is only read element by element."""
+    name = node.origin.name if node.origin and node.origin.name else "an argument"
+    users = [n for n in graph.nodes if node in n.args]
+    if node in graph.outputs or not users or any(
+            n.op is not indexing.getitem or n.type.shape or len(n.args) > 1 for n in users):
+        return [(node, name)]
+    return [(n, f"{name}[{', '.join(map(str, n.params[0]))}]") for n in users]
 
 
 __all__ = ["Compiled", "Program"]

@@ -335,3 +335,18 @@ def test_nan_takes_the_path_it_takes():
     assert g(2.0) == 4.0
     assert g(float("nan")) == 3.0
     assert g(2.0) == 4.0
+
+
+def test_an_element_that_only_decides_is_named():
+    def bisection(p):
+        low, high = 0.0, 10.0
+        for _ in range(40):
+            middle = (low + high) / 2
+            if middle ** 3 > p[0]:
+                high = middle
+            else:
+                low = middle
+        return middle * p[1]
+    with pytest.warns(ConstantResultWarning, match=r"'p\[0\]'"):
+        gradient = wg.grad(bisection)(np.array([5.0, 2.0]))
+    np.testing.assert_allclose(gradient, [0.0, 5.0 ** (1 / 3)])
