@@ -76,7 +76,8 @@ def _batched_node(builder: TraceBuilder, node: Node, args: list[Tracer],
 def _checked(builder: TraceBuilder, node: Node, out: Any, type: ArrayType, size: int) -> Node:
     want = (size, *type.shape)
     assert out.shape == want, (node.op.name, out.shape, want)
-    return builder.lift(out)             # a rule may know the answer without its operands
+    found: Node = builder.lift(out)   # a rule may know the answer without its operands
+    return found
 
 
 def _align(args: list[Tracer], flags: tuple[bool, ...], ndim: int) -> list[Any]:
