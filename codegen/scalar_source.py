@@ -6,7 +6,6 @@ gives infinity or NaN. The array version of the same function stands below and t
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph, Node
 from ..compiler.ops import arithmetic, comparison, indexing, layout, transcendental
@@ -106,15 +105,9 @@ class ScalarPrinter(NumpyPrinter):
         if op is layout.stack:
             return Expression(f"np.array([{', '.join(a.text for a in args)}])")
         if op is layout.reshape and node.args[0].op is layout.stack:
-            return Expression(self._nested(node.args[0].args, node.params[0]))
+            shape = ", ".join(map(str, node.params[0]))         # faster than nested lists
+            return Expression(f"{args[0].text}.reshape({shape})")
         return super().express(node)
-
-    def _nested(self, items: Any, shape: tuple[int, ...]) -> str:
-        """``np.array([[a, b], [c, d]])``."""
-        texts = [self.expressions[a].text for a in items]
-        for length in reversed(shape[1:]):
-            texts = [f"[{', '.join(texts[i:i + length])}]" for i in range(0, len(texts), length)]
-        return f"np.array([{', '.join(texts)}])"
 
     def _keep_inline(self, node: Node, expression: Expression) -> bool:
         if node.op in (layout.stack, layout.reshape) and self.uses.get(node, 0) == 1:

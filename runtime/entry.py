@@ -5,13 +5,17 @@ arguments are plain numbers and arrays, a few identity tests say the same, so th
 code; anything else falls through to the general way.
 """
 
+import ast
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..codegen.source import Source
 from ..compiler.arraytype import ArrayType
+from ..compiler.trace.watch import Watch
 
 _PLAIN: dict[Any, Any] = {np.dtype(float): float, np.dtype(np.int64): int, np.dtype(bool): bool,
                           np.dtype(complex): complex}
@@ -71,46 +75,110 @@ def describe_call(function: Callable[..., Any], n_operands: int, args: Sequence[
     return Call(tuple(names), kinds, leaves)
 
 
-_OURS = frozenset(("self", "raw", "ndarray", "changed", "finished", "packing", "missing", "r",
+_OURS = frozenset(("raw", "ndarray", "changed", "finished", "packing", "missing", "rebind", "r",
                    "type"))
+_CERTAIN = 4        # more tests of captured values are left to their own function
+_SHORT = 600        # bytes of code; a longer function costs more than calling it
 
 
-def make_entry(call: Call, raw: Callable[..., Any], packing: Callable[..., Any], n_results: int,
-               changed: Callable[[], bool] | None, finished: type | None
-               ) -> Callable[..., Any] | None:
+class Target(NamedTuple):
+    """What a recognised call runs.
+
+    Attributes:
+        raw: the generated function, from the traced leaves to flat results.
+        source: its module.
+        packing: from flat results to the caller's.
+        n_results: how many flat results there are.
+        finished: class of results that another branch has packed already; None without guards.
+    """
+
+    raw: Any
+    source: Source
+    packing: Callable[..., Any]
+    n_results: int
+    finished: type | None
+
+
+def make_entry(call: Call, target: Target, watch: Watch, changed: Callable[[], bool] | None,
+               rebind: Callable[..., Any]) -> Callable[..., Any] | None:
     """``__call__`` that recognises calls like this one; None if a value cannot be recognised.
 
     Args:
         call: to be recognised.
-        raw: the generated function, from the traced leaves to flat results.
-        packing: from flat results to the caller's.
-        n_results: how many flat results there are.
-        changed: tells whether captured values have changed; None if nothing is captured.
-        finished: class of results that another branch has packed already; None without guards.
+        target: to be run.
+        watch: tests that captured values are what they were.
+        changed: the same as a function; None if nothing is captured.
+        rebind: takes the values of all parameters of a call that is not recognised.
     """
-    names: dict[str, Any] = {"raw": raw, "ndarray": np.ndarray, "changed": changed,
-                             "finished": finished, "packing": packing, "missing": MISSING}
-    tests = [] if changed is None else ["not changed()"]
+    names: dict[str, Any] = {"raw": target.raw, "ndarray": np.ndarray, "changed": changed,
+                             "finished": target.finished, "packing": target.packing,
+                             "missing": MISSING, "rebind": rebind}
+    tests = _watching(watch, changed, names)
     for name in call.parameters:
         test = f"{name} is missing" if name not in call.kinds else \
             _test(name, call.kinds[name], names)
         if test is None:
             return None
         tests.append(test)
-    packed = _packed_text(packing, n_results)
+    parameters = [f"{p}=missing" for p in call.parameters]
+    function = ast.parse("\n".join([
+        f"def __call__({', '.join(parameters)}):",
+        f"    if {' and '.join(tests) or 'True'}:",
+        *[f"        {line}" for line in _invocation(call, target)],
+        f"    return rebind(({''.join(f'{p}, ' for p in call.parameters)}))"])).body[0]
+    body = _short_body(call, target, {*names, "type"})
+    if body is not None:
+        function.body[0].body = body  # type: ignore[attr-defined]
+    return _with_names(function, names, target.raw if body is not None else None)
+
+
+def _watching(watch: Watch, changed: Callable[[], bool] | None, names: dict[str, Any]
+              ) -> list[str]:
+    """Tests of the captured values: in place if they are few and simple."""
+    if changed is None:
+        return []
+    if not watch.certain or len(watch.tests) > _CERTAIN:
+        return ["not changed()"]
+    names.update((k, v) for k, v in watch.space.items() if re.fullmatch(r"v\d+", k))
+    return list(watch.tests)
+
+
+def _invocation(call: Call, target: Target) -> list[str]:
+    """Statements that call the generated function and return packed results."""
+    packed = _packed_text(target.packing, target.n_results)
     invoke = f"raw({', '.join(call.leaves)})"
-    parameters = "".join(f", {p}=missing" for p in call.parameters)
-    lines = [f"def __call__(self{parameters}):", f"    if {' and '.join(tests) or 'True'}:"]
-    if packed == "r" and finished is None:
-        lines.append(f"        return {invoke}")
-    else:
-        lines.append(f"        r = {invoke}")
-        if finished is not None:
-            lines += ["        if type(r) is finished:", "            return r.value"]
-        lines.append(f"        return {packed}")
-    lines.append(f"    return self._rebind(({''.join(f'{p}, ' for p in call.parameters)}))")
-    exec(compile("\n".join(lines), "<wengert entry>", "exec"), names)   # the text is our own
-    return names["__call__"]  # type: ignore[no-any-return]
+    if target.finished is not None:
+        return [f"r = {invoke}", "if type(r) is finished:", "    return r.value",
+                f"return {packed}"]
+    return [f"return {invoke}"] if packed == "r" else [f"r = {invoke}", f"return {packed}"]
+
+
+def _short_body(call: Call, target: Target, names: set[str]) -> list[ast.stmt] | None:
+    """Body of a short generated function, to stand in the entry itself; lines keep their numbers.
+
+    None if it is long, or if its names or results are not those of the call.
+    """
+    code = target.raw.__code__
+    if len(code.co_code) > _SHORT or target.source.parameters != call.leaves or \
+            target.finished is not None or names & {*code.co_varnames, *code.co_names} or \
+            {*call.parameters} & {*code.co_varnames[len(call.leaves):], *code.co_names} or \
+            _packed_text(target.packing, target.n_results) != "r":
+        return None
+    for node in ast.parse(target.source.text).body:
+        if isinstance(node, ast.FunctionDef) and node.name == target.source.name:
+            return node.body
+    return None
+
+
+def _with_names(function: ast.stmt, names: dict[str, Any], raw: Any) -> Callable[..., Any]:
+    """The function, with the names of the entry bound, in the module of the generated function."""
+    maker = ast.parse(f"def make({', '.join(names)}):\n    return __call__")
+    maker.body[0].body.insert(0, function)  # type: ignore[attr-defined]
+    filename, space = ("<wengert entry>", {}) if raw is None else \
+        (raw.__code__.co_filename, raw.__globals__)
+    made: dict[str, Any] = {}
+    exec(compile(maker, filename, "exec"), space, made)      # the text is our own
+    return made["make"](**names)  # type: ignore[no-any-return]
 
 
 def rebind(function: Callable[..., Any], values: Sequence[Any]

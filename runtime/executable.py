@@ -41,9 +41,10 @@ from ..compiler.trace.stage import (
 )
 from ..compiler.trace.tracer import Tracer
 from ..compiler.trace.tree import flatten, unflatten
+from ..compiler.trace.watch import Watch
 from ..compiler.transforms.vjp import vary
 from .compile import Packing, Request, Selection, build, select
-from .entry import MISSING, describe_call, make_entry, rebind
+from .entry import MISSING, Target, describe_call, make_entry, rebind
 from .load_python import load
 from .operand import check_call, check_operand, in_call_order, with_operand
 from .options import Options
@@ -161,6 +162,7 @@ class Compiled:
         self._signatures: dict[Any, Signature] = {}
         self._latest: Program | None = None
         self._changed: Callable[[], bool] | None = None     # whether a captured value has
+        self._watch = Watch()                               # the tests that tell so
         self._retired: dict[Any, Signature] = {}            # those before that happened
         # Not the function's __dict__: it may be a Compiled, whose state is its own.
         functools.update_wrapper(self, function, updated=())
@@ -207,11 +209,11 @@ class Compiled:
                              _kind_of)
         if call is None or program.written:
             return
-        entry = make_entry(
-            call, program.raw, program.packing, len(program.graph.outputs), self._changed,
-            _Finished if program.graph.guards else None)
+        target = Target(program.raw, program.source, program.packing,
+                        len(program.graph.outputs), _Finished if program.graph.guards else None)
+        entry = make_entry(call, target, self._watch, self._changed, self._rebind)
         if entry is not None:
-            self.__class__ = type("Compiled", (Compiled,), {"__call__": entry})
+            self.__class__ = type("Compiled", (Compiled,), {"__call__": staticmethod(entry)})
 
     def _forget(self) -> None:
         """A captured value has changed: what was compiled is no longer this function."""
@@ -257,7 +259,7 @@ class Compiled:
             _refuse_leaks(self.function, changed)
             signature.changed = static_changed
             if self._changed is None:
-                self._changed = changed
+                self._changed, self._watch = changed, captures.watch
             program.raw.__globals__["other_branch"] = functools.partial(
                 self._other_branch, signature, position)
             if position < self.options.max_specializations:

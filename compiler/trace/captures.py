@@ -136,7 +136,8 @@ class _Walk:
         if value is _MISSING:
             self.out.watch.missing(owner, key)
             return
-        self.out.watch.place(owner, kind, key, value)
+        if not (isinstance(value, ModuleType) and _is_fixed(value.__name__)):
+            self.out.watch.place(owner, kind, key, value)
         self.inside(owner, kind, key, value, depth)
 
     def inside(self, owner: Any, kind: str, key: Any, value: Any, depth: int) -> None:
@@ -200,7 +201,7 @@ class _Walk:
         if _root(module) in _FIXED:
             return
         self.out.functions.append(function)
-        self.out.watch.place(function, "attribute", "__code__", function.__code__)
+        self.out.watch.code(function)
         for cell in function.__closure__ or ():
             try:
                 contents = cell.cell_contents
@@ -297,6 +298,11 @@ def _root(module: str) -> str:
     return module.partition(".")[0]
 
 
+def _is_fixed(module: str) -> bool:
+    """Whether a name that stands for this module, as ``np`` does, is taken to do so for good."""
+    return _root(module) in _FIXED or _is_standard(module)
+
+
 def _is_standard(module: str) -> bool:
     root = _root(module)
     return root in sys.stdlib_module_names and root != "__main__"
@@ -306,7 +312,7 @@ def _is_library(module: str) -> bool:
     """Whether a module is none of the user's, so that its globals are taken as constant."""
     root = _root(module)
     return root != "__main__" and (
-        root in _FIXED or _is_standard(module) or _is_installed(root))
+        _is_fixed(module) or _is_installed(root))
 
 
 _INSTALLED: dict[str, bool] = {}

@@ -49,6 +49,7 @@ class Watch:
         space: what the names in them stand for.
         rebindable: for tests of places that hold a number, the expression of the place and the
             name of the number.
+        certain: whether no test can raise an error, so that they may stand in any code.
     """
 
     def __init__(self) -> None:
@@ -56,6 +57,7 @@ class Watch:
         self.space: dict[str, Any] = {
             "same_items": same_items, "same_mapping": same_mapping, "same_bits": same_bits}
         self.rebindable: dict[str, tuple[str, str]] = {}
+        self.certain = True
 
     def bind(self, value: Any) -> str:
         """A name for a value in the generated code."""
@@ -63,8 +65,13 @@ class Watch:
         self.space[name] = value
         return name
 
+    def code(self, function: Any) -> None:
+        """A function has the same code."""
+        self.tests.append(f"{self.bind(function)}.__code__ is {self.bind(function.__code__)}")
+
     def place(self, owner: Any, kind: str, key: Any, value: Any) -> None:
         """The place holds the very same object."""
+        self.certain = False
         k = repr(key) if type(key) in (str, int) else self.bind(key)
         expression = _FORMS[kind].format(o=self.bind(owner), k=k, key=key)
         name = self.bind(value)
@@ -75,10 +82,12 @@ class Watch:
 
     def missing(self, owner: Any, name: str) -> None:
         """The attribute is not set."""
+        self.certain = False
         self.tests.append(f"not hasattr({self.bind(owner)}, {name!r})")
 
     def length(self, state: Any) -> None:
         """A namespace has no more and no fewer names."""
+        self.certain = False
         self.tests.append(f"len({self.bind(state)}) == {len(state)}")
 
     def absent(self, space: dict[str, Any], names: set[str]) -> None:
@@ -89,31 +98,37 @@ class Watch:
 
     def sequence(self, value: Any) -> None:
         """A list, tuple or deque holds the same objects."""
+        self.certain = False
         if not isinstance(value, tuple):     # a tuple is what it is
             self.tests.append(f"same_items({self.bind(value)}, {self.bind(tuple(value))})")
 
     def mapping(self, value: dict[Any, Any]) -> None:
         """A dictionary has the same keys and objects."""
+        self.certain = False
         content = tuple(value.values())
         self.tests.append(f"same_mapping({self.bind(value)}, {self.bind(tuple(value))}, "
                           f"{self.bind(content)})")
 
     def set_(self, value: Any) -> None:
         """A set has the same elements."""
+        self.certain = False
         if isinstance(value, set):
             self.tests.append(f"{self.bind(value)} == {self.bind(frozenset(value))}")
 
     def objects(self, value: np.ndarray[Any, Any]) -> None:
         """An object array holds the same objects."""
+        self.certain = False
         self.tests.append(f"same_items({self.bind(value.reshape(-1))}, "
                           f"{self.bind(tuple(value.flat))})")
 
     def buffer(self, value: Any) -> None:
         """An ``array.array`` has the same content."""
+        self.certain = False
         self.tests.append(f"{self.bind(value)}.tobytes() == {self.bind(value.tobytes())}")
 
     def array(self, value: np.ndarray[Any, Any]) -> None:
         """An array has the same shape, dtype and content."""
+        self.certain = False
         o = self.bind(value)
         self.tests.append(f"{o}.shape == {value.shape}")
         self.tests.append(f"{o}.dtype is {self.bind(value.dtype)}")
