@@ -19,14 +19,10 @@ from ..codegen.source import Source
 from ..compiler.arraytype import ArrayType, python_number
 from ..compiler.errors import (
     ArraySubclassError,
-    ConstantResultWarning,
-    EqualityBranchError,
-    LeakedTracerError,
     SpecializationWarning,
     TangentError,
 )
-from ..compiler.graph import Graph, Node, reachable
-from ..compiler.ops import indexing
+from ..compiler.graph import Graph
 from ..compiler.trace.captures import Captures, captured_by
 from ..compiler.trace.stage import (
     Staged,
@@ -42,9 +38,9 @@ from ..compiler.trace.stage import (
 from ..compiler.trace.tracer import Tracer
 from ..compiler.trace.tree import flatten, unflatten
 from ..compiler.trace.watch import Watch
-from ..compiler.transforms.vjp import vary
 from .compile import Packing, Request, Selection, build, select
 from .entry import MISSING, Target, describe_call, make_entry, rebind
+from .honesty import refuse_equality, refuse_leaks, warn_constant
 from .load_python import load
 from .operand import check_call, check_operand, in_call_order, with_operand
 from .options import Options
@@ -256,7 +252,7 @@ class Compiled:
             with _collection_paused():
                 program = self._compile(signature, leaves, captures.with_(static))
             captures.check_generators()
-            _refuse_leaks(self.function, changed)
+            refuse_leaks(self.function, changed)
             signature.changed = static_changed
             if self._changed is None:
                 self._changed, self._watch = changed, captures.watch
@@ -318,8 +314,8 @@ class Compiled:
             selection = select(self.function, own, kwargs, leaves, self.request.argnums)
         staged = stage(self.function, leaves, spec, names, captures=captures)
         if selection is not None:
-            _refuse_equality(staged, selection, self.function)
-            _warn_constant(staged, selection, self.function)
+            refuse_equality(staged, selection, self.function)
+            warn_constant(staged, selection, self.function)
         return staged, selection, leaves
 
     def _derive(self, args: tuple[Any, ...], kwargs: dict[str, Any], staged: Staged,
@@ -476,58 +472,6 @@ def _leaf_key(leaf: Any) -> Any:
     except (TypeError, ValueError):      # a writable memoryview raises the latter
         return id(leaf)
     return (type(leaf), leaf)
-
-
-def _refuse_leaks(function: Any, changed: Callable[[], bool] | None) -> None:
-    """The function has left no traced value behind, in an object or a list, say."""
-    if changed is not None and changed() and captured_by(function).traced:
-        raise LeakedTracerError(
-            "The function stores a value computed from its arguments outside of itself; compiled "
-            "code computes its results only.", "Return the value as well.", definition(function))
-
-
-def _refuse_equality(staged: Staged, selection: Selection, function: Any) -> None:
-    """A branch that holds at a single point says nothing about the slope there."""
-    graph = staged.graph
-    if not graph.guards:
-        return
-    varied = vary(graph, selection.inputs)
-    for guard in graph.guards:
-        sides = guard.node.args
-        if (guard.node.op.name, guard.expected) in (("equal", True), ("not_equal", False)) and \
-                (sides[0] in varied) != (sides[1] in varied):
-            raise EqualityBranchError(
-                "This branch (if) is taken because a value equals a number exactly; the "
-                "derivative at such a point is not that of the branch.",
-                "Use the limit's formula, np.where with an interval, or evaluate beside the "
-                "point.", guard.origin or definition(function))
-
-
-def _warn_constant(staged: Staged, selection: Selection, function: Any) -> None:
-    """Warn of inputs, or elements of them, that reach the result only through decisions."""
-    graph = staged.graph
-    if not graph.guards:
-        return
-    results = reachable(graph.outputs[:staged.n_outputs])
-    decisions = reachable([g.node for g in graph.guards])
-    for position in selection.inputs:
-        for node, name in _parts(graph, graph.inputs[position]):
-            if node in decisions and node not in results:
-                warnings.warn(
-                    f"{graph.guards[0].origin}: the result depends on {name!r} only through "
-                    "comparisons, so its derivative is zero everywhere. Smooth the decision, for "
-                    "example with 1/(1 + exp(-x/tau)), if that is not what you mean.",
-                    ConstantResultWarning, stacklevel=6)
-
-
-def _parts(graph: Graph, node: Node) -> list[tuple[Node, str]]:
-    """An input with its name; its elements, if it is only read element by element."""
-    name = node.origin.name if node.origin and node.origin.name else "an argument"
-    users = [n for n in graph.nodes if node in n.args]
-    if node in graph.outputs or not users or any(
-            n.op is not indexing.getitem or n.type.shape or len(n.args) > 1 for n in users):
-        return [(node, name)]
-    return [(n, f"{name}[{', '.join(map(str, n.params[0]))}]") for n in users]
 
 
 __all__ = ["Compiled", "Program"]

@@ -106,6 +106,37 @@ def test_a_branch_at_a_single_point_is_refused():
         wg.grad(f)(0.0)
 
 
+def test_a_single_point_between_two_branches_is_refused():
+    def volume(h, length):
+        total = 2.0 * (length if h >= length else h)
+        if h > length:
+            total += 2.0 * (h - length) - (h - length) ** 2
+        return total
+    g = wg.grad(volume, "length")
+    with pytest.warns(ConstantResultWarning):
+        assert g(0.5, 1.0) == 0.0
+    assert g(1.5, 1.0) == 1.0
+    with pytest.raises(EqualityBranchError, match="exactly"):
+        g(1.0, 1.0)
+
+
+def test_equality_of_two_arguments_is_refused_and_convergence_is_not():
+    def f(x, y):
+        return x * y if x == y else (x - y) ** 2
+    for argnums in (0, 1, (0, 1)):
+        with pytest.raises(EqualityBranchError):
+            wg.grad(f, argnums)(2.0, 2.0)
+    with pytest.raises(EqualityBranchError):
+        wg.grad(lambda v: f(v[0], v[1]))(np.array([2.0, 2.0]))
+
+    def square_root(a):
+        x, before = a, 0.0
+        while x != before:
+            before, x = x, 0.5 * (x + a / x)
+        return x
+    assert wg.grad(square_root)(4.0) == pytest.approx(0.25, rel=1e-14)
+
+
 # -- what code does with a value: the function, an argument and the right slope -----------------
 
 def unpacks(x):
