@@ -75,7 +75,7 @@ def warn_constant(staged: Staged, selection: Selection, function: Any) -> None:
     decisions = reachable([g.node for g in graph.guards])
     for position in selection.inputs:
         node = graph.inputs[position]
-        parts = _elements(graph, node)
+        parts = _read_parts(graph, node)
         lost = [i for i, part in parts.items() if part in decisions and part not in results]
         if not lost:
             continue
@@ -89,7 +89,7 @@ def warn_constant(staged: Staged, selection: Selection, function: Any) -> None:
             ConstantResultWarning, stacklevel=6)
 
 
-def _elements(graph: Graph, node: Node) -> dict[tuple[int, ...], Node]:
+def _read_parts(graph: Graph, node: Node) -> dict[tuple[int, ...], Node]:
     """The elements of an input that are read, if it is only read so; else the input itself."""
     users = [n for n in graph.nodes if node in n.args]
     if node in graph.outputs or not users or any(

@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import itertools
 import math
 import pkgutil
 from collections.abc import Callable, Iterator
@@ -118,7 +119,7 @@ def _extrapolated(values: list[float], ratio: int) -> tuple[float, float]:
         factor = ratio ** k
         last = table[-1]
         table.append([(factor * b - a) / (factor - 1)
-                      for a, b in zip(last, last[1:], strict=False)])
+                      for a, b in itertools.pairwise(last)])
     return table[-1][0], abs(table[-1][0] - table[-2][-1])
 
 
