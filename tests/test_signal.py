@@ -1,5 +1,7 @@
 """What the table of calls does not say of signals, polynomials and functions of functions."""
 
+import cmath
+
 import numpy as np
 import pytest
 import scipy.signal
@@ -118,3 +120,33 @@ def test_iterating_with_positions():
 @pytest.mark.parametrize("reduce", [np.logaddexp.reduce, np.hypot.reduce])
 def test_reductions_of_few_elements(reduce):
     assert_agrees(lambda x: reduce(x), A[:1], exact=False)
+
+
+# -- cmath ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sqrt", "exp", "log", "log10", "sin", "cos", "tan", "asin",
+                                  "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
+                                  "atanh", "phase"])
+def test_functions_of_cmath(name):
+    def f(x):
+        z = getattr(cmath, name)(complex_of(x))
+        return np.asarray(z.real + 2.0 * z.imag)
+
+    def complex_of(x):
+        return x * (1.3 + 0.4j) - 0.2
+    assert_agrees(f, np.array(0.7), exact=False)
+
+
+def test_cmath_of_other_shapes_and_results():
+    def f(x):
+        r, phi = cmath.polar(x[0] + 1j * x[1])
+        w = cmath.rect(r * r, 2.0 * phi) + cmath.log(x[0], 3.0)
+        assert cmath.isfinite(w)
+        assert not cmath.isnan(w)
+        assert not cmath.isinf(w)
+        return np.array([w.real, w.imag])
+    assert_agrees(f, np.array([0.7, 0.3]), exact=False)
+    with pytest.raises(ValueError, match="domain"):
+        wg.compile(lambda x: cmath.log(x).real)(0.0)
+    assert wg.grad(lambda x: cmath.sqrt(x).imag)(-4.0) == pytest.approx(-0.25)

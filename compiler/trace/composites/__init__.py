@@ -2,6 +2,7 @@
 
 from . import (
     calculus,
+    complex_math,
     contraction,
     creation,
     elementary,
@@ -25,6 +26,7 @@ from . import (
 
 __all__ = [
     "calculus",
+    "complex_math",
     "contraction",
     "creation",
     "elementary",
