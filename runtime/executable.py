@@ -40,7 +40,7 @@ from ..compiler.trace.tree import flatten, unflatten
 from ..compiler.trace.watch import Watch
 from .compile import Packing, Request, Selection, build, select
 from .entry import MISSING, Target, describe_call, make_entry, rebind
-from .honesty import refuse_equality, refuse_leaks, warn_constant
+from .honesty import refuse_aliases, refuse_equality, refuse_leaks, warn_constant
 from .load_python import load
 from .operand import check_call, check_operand, in_call_order, with_operand
 from .options import Options
@@ -94,6 +94,7 @@ class Program:
         if self.single:
             result = (result,)
         if self.written:
+            refuse_aliases(inputs, self.written)
             n = len(result) - len(self.written)
             for position, value in zip(self.written, result[n:], strict=True):
                 if isinstance(inputs[position], np.ndarray):

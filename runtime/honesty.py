@@ -1,16 +1,33 @@
 """What a trace may not pass over in silence: lost slopes, single points, values left behind."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..compiler.errors import ConstantResultWarning, EqualityBranchError, LeakedTracerError
+import numpy as np
+
+from ..compiler.errors import (
+    ConstantResultWarning,
+    EqualityBranchError,
+    LeakedTracerError,
+    MutationError,
+)
 from ..compiler.graph import Graph, Node, reachable
 from ..compiler.ops import indexing
 from ..compiler.trace.captures import captured_by
 from ..compiler.trace.stage import Staged, definition
 from ..compiler.transforms.jvp import is_differentiable
 from .compile import Selection
+
+
+def refuse_aliases(inputs: Sequence[Any], written: Sequence[int]) -> None:
+    """An array that the function writes to is none of its other arguments."""
+    for i in written:
+        for j, other in enumerate(inputs):
+            if i != j and isinstance(other, np.ndarray) and np.may_share_memory(inputs[i], other):
+                raise MutationError(
+                    "The function writes to an argument that shares memory with another one; the "
+                    "compiled function takes them as separate arrays.", "Pass a copy of one.")
 
 
 def refuse_leaks(function: Any, changed: Callable[[], bool] | None) -> None:

@@ -52,8 +52,13 @@ def _setitem_call(x: Any, value: Any, *arrays: Any, index: Any) -> Any:
 
 
 def _setitem_transpose(ct: Any, x: Any, value: Any, *arrays: Any, index: Any) -> Any:
-    ct_value = sum_to(getitem(ct, *arrays, index=index), value.shape)
-    return setitem(ct, np.zeros((), ct.dtype), *arrays, index=index), ct_value
+    ct_value = getitem(ct, *arrays, index=index)
+    if ("a",) in index and ct_value.size > 1:     # where places repeat, the last value stays
+        order = np.reshape(np.arange(ct_value.size), ct_value.shape)
+        last = setitem(np.zeros(x.shape, order.dtype), order, *arrays, index=index)
+        ct_value = np.where(getitem(last, *arrays, index=index) == order, ct_value, 0.0)
+    return (setitem(ct, np.zeros((), ct.dtype), *arrays, index=index),
+            sum_to(ct_value, value.shape))
 
 
 setitem: Op = Op("setitem", _setitem_call, _written_type, Linear(_setitem_transpose, (0, 1)),
@@ -61,6 +66,7 @@ setitem: Op = Op("setitem", _setitem_call, _written_type, Linear(_setitem_transp
                  samples=(sample((4,), (), index=(2,)),
                           sample((4, 3), (3,), index=(("s", 1, 3, 1),)),
                           sample((4,), (2,), np.array([0, 2]), index=(("a",),)),
+                          sample((4,), (3,), np.array([0, 2, 0]), index=(("a",),)),
                           sample((4,), (2,), np.array([True, False, False, True]),
                                  index=(("m", 2),))))
 
