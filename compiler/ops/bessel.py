@@ -36,9 +36,10 @@ iv: Op = _of_order("iv", lambda v, x, out: 0.5 * (iv(v - 1, x) + iv(v + 1, x)))
 kv: Op = _of_order("kv", lambda v, x, out: -0.5 * (kv(v - 1, x) + kv(v + 1, x)))
 ive: Op = _of_order("ive", lambda v, x, out: 0.5 * (ive(v - 1, x) + ive(v + 1, x)) - _sign(x) * out)
 kve: Op = _of_order("kve", lambda v, x, out: out - 0.5 * (kve(v - 1, x) + kve(v + 1, x)))
-yn = _row("yn", _ORDER, lambda n, x, out: 0.5 * (yv(n - 1, x) - yv(n + 1, x)),
+# SciPy cuts these orders off to whole numbers.
+yn = _row("yn", _ORDER, lambda n, x, out: 0.5 * (yv(np.trunc(n) - 1, x) - yv(np.trunc(n) + 1, x)),
           domain=((0, 3), (0.3, 3.0)))
-kn = _row("kn", _ORDER, lambda n, x, out: -0.5 * (kv(n - 1, x) + kv(n + 1, x)),
+kn = _row("kn", _ORDER, lambda n, x, out: -0.5 * (kv(np.trunc(n) - 1, x) + kv(np.trunc(n) + 1, x)),
           domain=((0, 3), (0.3, 3.0)))
 
 j0 = _row("j0", lambda x, out: -j1(x))

@@ -244,6 +244,7 @@ def _log1p_ratio(u: Any) -> Any:
 
 
 def _expn_partial(n: Any, x: Any, out: Any) -> Any:
+    n = np.trunc(n)                                            # as SciPy cuts it off
     lower = expn(np.maximum(n - 1, 0), x)
     return np.where(n > 0, -lower, -(np.exp(-x) + out) / x)                 # 8.19.13, 8.19.12
 
@@ -279,6 +280,10 @@ ellipk = _row("ellipk", lambda m, out: _ellipk_derivative(m), domain=((-1.0, 0.9
 ellipe: Op = _row("ellipe", lambda m, out: _near_zero(
     m, 0.3, [0.5 * math.pi * k * c / (1 - 2 * k) for k, c in enumerate(_ELLIPTIC)][1:],
     lambda v: (ellipe(v) - ellipk(v)) / (2.0 * v)), domain=((-1.0, 0.9),))  # 19.4.2
+ellipkinc = _row("ellipkinc", lambda phi, m, out: 1.0 / np.sqrt(1.0 - m * np.sin(phi) ** 2),
+                 _no("the parameter m"), domain=((-1.0, 1.0), (-1.0, 0.9)))
+ellipeinc = _row("ellipeinc", lambda phi, m, out: np.sqrt(1.0 - m * np.sin(phi) ** 2),
+                 _no("the parameter m"), domain=((-1.0, 1.0), (-1.0, 0.9)))
 ellipkm1 = _row("ellipkm1", lambda p, out: -_ellipk_derivative(1.0 - p), domain=((0.1, 2.0),))
 hyp0f1: Op = _row("hyp0f1", _SHAPE, lambda b, z, out: hyp0f1(b + 1.0, z) / b,
                   domain=((0.5, 3.0), (-2.0, 2.0)))
