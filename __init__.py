@@ -17,10 +17,11 @@ from .runtime.check import check_grads
 from .runtime.custom import custom_jvp, custom_vjp
 from .runtime.elementwise import elementwise
 from .runtime.explain_nan import explain_nan
+from .runtime.show import wengert_table
+from .runtime.sympy_bridge import from_sympy, to_sympy
 
 __version__ = "0.1.0"
 
 __all__ = ["WengertError", "check_grads", "compile", "custom_jvp", "custom_vjp", "elementwise",
-           "explain_nan",
-           "grad", "hessian", "hvp", "jacobian", "jvp", "stop_gradient", "trace",
-           "value_and_grad", "vjp"]
+           "explain_nan", "from_sympy", "grad", "hessian", "hvp", "jacobian", "jvp",
+           "stop_gradient", "to_sympy", "trace", "value_and_grad", "vjp", "wengert_table"]

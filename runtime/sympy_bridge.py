@@ -86,7 +86,7 @@ def to_sympy(graph: Graph, symbols: Sequence[Any] | None = None,
         UnsupportedFunctionError: at an operator that SymPy has no function for.
 
     >>> import numpy as np, wengert as wg
-    >>> to_sympy(wg.trace(lambda x, y: np.log(x) + x * y - np.sin(y))(2.0, 5.0))
+    >>> wg.to_sympy(wg.trace(lambda x, y: np.log(x) + x * y - np.sin(y))(2.0, 5.0))
     [x*y + log(x) - sin(y)]
     """
     s = load_sympy()
@@ -183,8 +183,8 @@ def from_sympy(expression: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
 
     >>> import sympy, wengert as wg
     >>> x, y = sympy.symbols("x y")
-    >>> f = from_sympy(x ** 2 * sympy.sin(y), [x, y])
-    >>> float(wg.grad(f)(3.0, sympy.pi.evalf(20).__float__() / 2))
+    >>> f = wg.from_sympy(x ** 2 * sympy.sin(y), [x, y])
+    >>> float(wg.grad(f)(3.0, float(sympy.pi) / 2))
     6.0
     """
     s = load_sympy()

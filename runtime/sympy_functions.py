@@ -58,7 +58,8 @@ TO_SYMPY: dict[str, Meaning] = {
         "polygamma": "polygamma", "zeta": "zeta", "expi": "Ei", "expn": "expint",
         "sine_integral": "Si", "cosine_integral": "Ci", "sinh_integral": "Shi",
         "cosh_integral": "Chi", "fresnel_s": "fresnels", "fresnel_c": "fresnelc",
-        "ellipk": "elliptic_k", "ellipe": "elliptic_e", "jv": "besselj", "yv": "bessely",
+        "ellipk": "elliptic_k", "ellipe": "elliptic_e",
+        "ellipkinc": "elliptic_f", "ellipeinc": "elliptic_e", "jv": "besselj", "yv": "bessely",
         "iv": "besseli", "kv": "besselk", "yn": "bessely", "kn": "besselk"}.items()},
     **{name: _of_order(own, n) for name, own, n in (
         ("j0", "besselj", 0), ("j1", "besselj", 1), ("y0", "bessely", 0), ("y1", "bessely", 1),
