@@ -3,11 +3,11 @@
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 
 @cache
-def _environment() -> Environment:
+def _environment() -> Any:
+    # Importing wengert is to be quick, and this package takes a while.
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
     return Environment(loader=PackageLoader("wengert.codegen"), undefined=StrictUndefined,
                        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
                        autoescape=False)
@@ -15,4 +15,5 @@ def _environment() -> Environment:
 
 def render(template: str, **values: Any) -> str:
     """A template filled in."""
-    return _environment().get_template(template).render(**values)
+    text: str = _environment().get_template(template).render(**values)
+    return text

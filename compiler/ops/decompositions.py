@@ -12,7 +12,7 @@ within their space is then finite, in both modes.
 from typing import Any
 
 import numpy as np
-import scipy.linalg as linalg
+import scipy  # loads its submodules when they are first used
 
 from ..arraytype import ArrayType
 from .matrix import (
@@ -148,8 +148,8 @@ def _lu_type(a: ArrayType) -> tuple[ArrayType, ArrayType]:
     n = square_shape("lu_factor", a)[-1]
     if a.ndim != 2:
         raise np.linalg.LinAlgError("lu_factor: stacks of matrices are not supported.")
-    return (ArrayType((n, n), dtype_of(linalg.lu_factor, a.dtype)),
-            ArrayType((n,), linalg.lu_factor(np.ones((1, 1)))[1].dtype))
+    return (ArrayType((n, n), dtype_of(scipy.linalg.lu_factor, a.dtype)),
+            ArrayType((n,), scipy.linalg.lu_factor(np.ones((1, 1)))[1].dtype))
 
 
 def _lu_jvp(args: Any, tangents: Any, out: Any) -> Any:
@@ -163,7 +163,7 @@ def _lu_jvp(args: Any, tangents: Any, out: Any) -> Any:
     return low @ np.tril(x, -1) + np.triu(x) @ np.triu(lu), None
 
 
-lu_factor = Op("lu_factor", linalg.lu_factor, _lu_type, General(_lu_jvp),
+lu_factor = Op("lu_factor", lambda a: scipy.linalg.lu_factor(a), _lu_type, General(_lu_jvp),
                python="linalg.lu_factor", results=("lu", "piv"),
                batch=batch_one_by_one(lambda: lu_factor),
                samples=(sample(GENERAL), sample(GENERAL[::-1].copy()), sample(COMPLEX)))

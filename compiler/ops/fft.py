@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import scipy.fft
+import scipy  # loads its submodules when they are first used
 
 from ..arraytype import ArrayType
 from .row import Linear, Op, Rule, sample, shift_axes
@@ -164,8 +164,11 @@ def _weights(n: int, positions: tuple[int, ...], axis: int, like: Any) -> Any:
     return weights.reshape(shape).astype(like.dtype)
 
 
-def _trigonometric(name: str, call: Any, end: int) -> Op:
+def _trigonometric(name: str, end: int) -> Op:
     """``end`` is the element that types 2 and 3 treat apart: the first or the last."""
+    def call(*args: Any) -> Any:
+        return getattr(scipy.fft, name)(*args)
+
     def compute(x: Any, type: int, axis: int, norm: str) -> Any:
         return call(x, type, None, axis, norm)
 
@@ -206,5 +209,5 @@ def _trigonometric(name: str, call: Any, end: int) -> Op:
     return row
 
 
-dct = _trigonometric("dct", scipy.fft.dct, 0)
-dst = _trigonometric("dst", scipy.fft.dst, -1)
+dct = _trigonometric("dct", 0)
+dst = _trigonometric("dst", -1)

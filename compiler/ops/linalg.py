@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-import scipy.linalg as linalg
+import scipy  # loads its submodules when they are first used
 
 from ..arraytype import ArrayType
 from .matrix import (
@@ -161,10 +161,10 @@ slogdet = Op("slogdet", lambda a: tuple(np.linalg.slogdet(a)), _slogdet_type,
 
 
 def _expm_type(a: ArrayType) -> ArrayType:
-    return ArrayType(square_shape("expm", a), dtype_of(linalg.expm, a.dtype))
+    return ArrayType(square_shape("expm", a), dtype_of(scipy.linalg.expm, a.dtype))
 
 
-expm = Op("expm", linalg.expm, _expm_type,
+expm = Op("expm", lambda a: scipy.linalg.expm(a), _expm_type,
           General(lambda args, tangents, out: expm_frechet(args[0], tangents[0])),
           python="linalg.expm", batch=batch_leading(lambda: expm),
           samples=(sample((2, 2)), sample((2, 2, 2))))
@@ -178,10 +178,10 @@ def _blocks(a: Any, b: Any, c: Any, d: Any) -> Any:
 
 def _frechet(a: Any, e: Any) -> Any:
     if a.ndim == 2:
-        out: Any = linalg.expm_frechet(a, e, compute_expm=False)
+        out: Any = scipy.linalg.expm_frechet(a, e, compute_expm=False)
     else:
         n = a.shape[-1]
-        out = linalg.expm(_blocks(a, e, np.zeros_like(a), a))[..., :n, n:]
+        out = scipy.linalg.expm(_blocks(a, e, np.zeros_like(a), a))[..., :n, n:]
     dtype = np.result_type(a, e)
     return out.astype(dtype, copy=False) if dtype.kind in "fc" else out
 
@@ -237,7 +237,7 @@ def _sqrtm_jvp(args: Any, tangents: Any, out: Any) -> Any:
 
 
 def _sqrtm(a: Any) -> Any:
-    return linalg.sqrtm(a).astype(complex_dtype(a.dtype))
+    return scipy.linalg.sqrtm(a).astype(complex_dtype(a.dtype))
 
 
 # Always complex; the composite takes the real part where SciPy's result is real.

@@ -7,7 +7,7 @@ differentiated in the matrix by A ẋ = ḃ − Ȧ x.
 from typing import Any
 
 import numpy as np
-import scipy.linalg as linalg
+import scipy  # loads its submodules when they are first used
 
 from ..arraytype import ArrayType
 from ..errors import ShapeError
@@ -115,7 +115,7 @@ def _triangular_type(a: ArrayType, b: ArrayType, **_: Any) -> ArrayType:
     if a.ndim != 2 or b.ndim > 2:
         raise ShapeError("solve_triangular: stacks of matrices are not supported; use "
                          "np.linalg.solve.")
-    return ArrayType(b.shape, dtype_of(linalg.solve_triangular, a.dtype, b.dtype))
+    return ArrayType(b.shape, dtype_of(scipy.linalg.solve_triangular, a.dtype, b.dtype))
 
 
 def _triangular_text(args: Any, params: Any, types: Any) -> str:
@@ -168,7 +168,7 @@ def _triangular_batch(args: Any, batched: Any, **params: Any) -> Any:
 
 
 def _solve_triangular(a: Any, b: Any, trans: Any, lower: bool, unit_diagonal: bool) -> Any:
-    return linalg.solve_triangular(a, b, trans, lower, unit_diagonal)
+    return scipy.linalg.solve_triangular(a, b, trans, lower, unit_diagonal)
 
 
 solve_triangular = Op(
@@ -188,7 +188,7 @@ def _lu_solve_type(lu: ArrayType, piv: ArrayType, b: ArrayType, trans: int) -> A
     _fit("lu_solve", n, b)
     if lu.ndim != 2 or b.ndim > 2:
         raise ShapeError("lu_solve: stacks of matrices are not supported; use np.linalg.solve.")
-    return ArrayType(b.shape, dtype_of(linalg.solve_triangular, lu.dtype, b.dtype))
+    return ArrayType(b.shape, dtype_of(scipy.linalg.solve_triangular, lu.dtype, b.dtype))
 
 
 def _lu_solve_jvp(args: Any, tangents: Any, out: Any, trans: int) -> Any:
@@ -224,7 +224,7 @@ def _lu_solve_text(args: Any, params: Any, types: Any) -> str:
     return f"linalg.lu_solve(({args[0]}, {args[1]}), {args[2]}{trans})"
 
 
-lu_solve = Op("lu_solve", lambda lu, piv, b, trans: linalg.lu_solve((lu, piv), b, trans),
+lu_solve = Op("lu_solve", lambda lu, piv, b, trans: scipy.linalg.lu_solve((lu, piv), b, trans),
               _lu_solve_type, General(_lu_solve_jvp, {2: _lu_solve_transpose}), params=("trans",),
               python=_lu_solve_text, batch=_lu_solve_batch,
               samples=(sample(GENERAL, np.array([2, 2, 2]), (3,), trans=0),
@@ -245,7 +245,7 @@ def _banded_type(ab: ArrayType, b: ArrayType, lower: int, upper: int) -> ArrayTy
 
 
 def _diagonal_solve(a: Any, b: Any) -> Any:
-    return linalg.solve_banded((0, 0), a[:1] + 1, b)
+    return scipy.linalg.solve_banded((0, 0), a[:1] + 1, b)
 
 
 def banded_product(ab: Any, x: Any, lower: int, upper: int) -> Any:
@@ -287,7 +287,7 @@ def _banded_batch(args: Any, batched: Any, **params: Any) -> Any:
 
 
 def _solve_banded(ab: Any, b: Any, lower: int, upper: int) -> Any:
-    return linalg.solve_banded((lower, upper), ab, b)
+    return scipy.linalg.solve_banded((lower, upper), ab, b)
 
 
 _BANDS = np.array([[0.4, 0.7, -0.3, 0.2, 1.1], [2.0, 1.8, 2.2, 1.9, -1.7],
@@ -373,7 +373,7 @@ def _solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     # SciPy 1.17 is wrong for operands some of which are complex: real Schur forms have blocks.
     if any(map(np.iscomplexobj, (a, b, q))):
         a, b = (v.astype(complex_dtype(v.dtype), copy=False) for v in (a, b))
-    return linalg.solve_sylvester(a, b, q)
+    return scipy.linalg.solve_sylvester(a, b, q)
 
 
 def _sylvester_text(args: Any, params: Any, types: Any) -> str:

@@ -28,7 +28,7 @@ from . import conversions, python_math
 from .builder import TraceBuilder, contains_tracer
 from .captures import Place
 from .randomness import drawing_functions
-from .registry import CREATION, FUNCTIONS, LATE
+from .registry import CLOSED_LATE, CREATION, FUNCTIONS, LATE, refuse_others
 from .tracer import enter
 
 # Modules of NumPy and SciPy whose public names users call.
@@ -114,6 +114,9 @@ def _admit(module: ModuleType) -> None:
             original = getattr(module, name)
             FUNCTIONS[original] = ours
             _replace(original, ours, creates)
+    if module.__name__ in CLOSED_LATE:
+        for original in refuse_others(module):
+            _replace(original, FUNCTIONS[original])
     _sites.clear()
 
 

@@ -16,6 +16,7 @@ CREATION: set[Any] = set()       # functions that make arrays from nothing trace
 # By module that need not be loaded and name in it: our function, and whether it creates.
 LATE: dict[str, dict[str, tuple[Callable[..., Any], bool]]] = {}
 REFUSED: set[Any] = set()        # functions that take no traced values
+CLOSED_LATE: set[str] = set()    # modules of LATE whose other functions are refused
 
 
 def stands_for(*functions: Any, method: str | None = None, creates: bool = False
@@ -50,16 +51,20 @@ def stands_for_late(module: str, *names: str, creates: bool = False) -> Callable
     return register
 
 
-def refuse_others(module: Any) -> None:
+def refuse_others(module: Any) -> list[Any]:
     """Refuse traced values in all public functions of a module that nothing stands for.
 
     Functions that ask their operands do so anyway; others would convert them in their depths.
+    Gives the functions that are refused.
     """
+    refused = []
     for name in module.__all__:
         function = getattr(module, name)
         if callable(function) and not isinstance(function, type) and function not in FUNCTIONS:
             FUNCTIONS[function] = _refusing(function)
-            REFUSED.add(function)
+            refused.append(function)
+    REFUSED.update(refused)
+    return refused
 
 
 def _refusing(function: Any) -> Callable[..., Any]:

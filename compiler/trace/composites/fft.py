@@ -4,13 +4,22 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.fft
 
 from ...errors import UnsupportedArgumentError
 from ...ops import fft as rows
 from ..locate import locate
-from ..registry import FUNCTIONS, refuse_others, stands_for
+from ..registry import CLOSED_LATE, FUNCTIONS, stands_for_late
 from .common import as_array, axes_of, one_axis
+
+_SCIPY = "scipy.fft"         # loaded when first needed
+CLOSED_LATE.add(_SCIPY)
+
+
+def _register(name: str, function: Callable[..., Any]) -> None:
+    """Our function for those of a name in both modules."""
+    stands_for_late(_SCIPY, name)(function)
+    if hasattr(np.fft, name):
+        FUNCTIONS[getattr(np.fft, name)] = function
 
 
 def _norm(norm: Any) -> str:
@@ -56,10 +65,9 @@ def _one(row: Any) -> Callable[..., Any]:
 
 for _name, _row in (("fft", rows.fftn), ("ifft", rows.ifftn), ("rfft", rows.rfftn),
                     ("irfft", rows.irfftn)):
-    for _module in (np.fft, scipy.fft):
-        FUNCTIONS[getattr(_module, _name)] = _one(_row)
-        FUNCTIONS[getattr(_module, f"{_name}2")] = _many(_row, (-2, -1))
-        FUNCTIONS[getattr(_module, f"{_name}n")] = _many(_row, None)
+    _register(_name, _one(_row))
+    _register(f"{_name}2", _many(_row, (-2, -1)))
+    _register(f"{_name}n", _many(_row, None))
 
 
 def _hermitian(default_axes: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -76,22 +84,27 @@ def _hermitian(default_axes: Any) -> tuple[Callable[..., Any], Callable[..., Any
     return hfft, ihfft
 
 
-FUNCTIONS[scipy.fft.hfft2], FUNCTIONS[scipy.fft.ihfft2] = _hermitian((-2, -1))
-FUNCTIONS[scipy.fft.hfftn], FUNCTIONS[scipy.fft.ihfftn] = _hermitian(None)
+_hfftn, _ihfftn = _hermitian(None)
+for _names, _pair in ((("hfft2", "ihfft2"), _hermitian((-2, -1))),
+                      (("hfftn", "ihfftn"), (_hfftn, _ihfftn))):
+    for _name, _function in zip(_names, _pair, strict=True):
+        _register(_name, _function)
 
 
-@stands_for(np.fft.hfft, scipy.fft.hfft)
 def hfft(x: Any, n: Any = None, axis: Any = -1, norm: Any = None, *_: Any, **__: Any) -> Any:
     """Transform of a signal with Hermitian symmetry."""
-    function = FUNCTIONS[scipy.fft.hfftn]
-    return function(x, None if n is None else (n,), (axis,), norm)
+    return _hfftn(x, None if n is None else (n,), (axis,), norm)
 
 
-@stands_for(np.fft.ihfft, scipy.fft.ihfft)
+_register("hfft", hfft)
+
+
 def ihfft(x: Any, n: Any = None, axis: Any = -1, norm: Any = None, *_: Any, **__: Any) -> Any:
     """Inverse of :func:`hfft`."""
-    function = FUNCTIONS[scipy.fft.ihfftn]
-    return function(x, None if n is None else (n,), (axis,), norm)
+    return _ihfftn(x, None if n is None else (n,), (axis,), norm)
+
+
+_register("ihfft", ihfft)
 
 
 def _shift(sign: int) -> Callable[..., Any]:
@@ -103,9 +116,8 @@ def _shift(sign: int) -> Callable[..., Any]:
     return shift
 
 
-for _module in (np.fft, scipy.fft):
-    FUNCTIONS[_module.fftshift] = _shift(1)
-    FUNCTIONS[_module.ifftshift] = _shift(-1)
+_register("fftshift", _shift(1))
+_register("ifftshift", _shift(-1))
 
 
 def _trigonometric(row: Any, inverse: bool) -> Callable[..., Any]:
@@ -144,11 +156,9 @@ def _trigonometric_many(one: Callable[..., Any]) -> Callable[..., Any]:
 for _name, _row in (("dct", rows.dct), ("dst", rows.dst)):
     for _prefix in ("", "i"):
         _single = _trigonometric(_row, inverse=bool(_prefix))
-        FUNCTIONS[getattr(scipy.fft, f"{_prefix}{_name}")] = _single
-        FUNCTIONS[getattr(scipy.fft, f"{_prefix}{_name}n")] = _trigonometric_many(_single)
+        _register(f"{_prefix}{_name}", _single)
+        _register(f"{_prefix}{_name}n", _trigonometric_many(_single))
 
 # SciPy's converts the spacing to an array; NumPy's divides by it.
-FUNCTIONS[scipy.fft.fftfreq] = lambda n, d=1.0, **_: np.fft.fftfreq(n, d)
-FUNCTIONS[scipy.fft.rfftfreq] = lambda n, d=1.0, **_: np.fft.rfftfreq(n, d)
-
-refuse_others(scipy.fft)
+stands_for_late(_SCIPY, "fftfreq")(lambda n, d=1.0, **_: np.fft.fftfreq(n, d))
+stands_for_late(_SCIPY, "rfftfreq")(lambda n, d=1.0, **_: np.fft.rfftfreq(n, d))

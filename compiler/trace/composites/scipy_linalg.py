@@ -1,23 +1,26 @@
 """The functions of ``scipy.linalg`` over the linear algebra rows.
 
-Whatever is not written here refuses traced values, naming the function.
+Whatever is not written here refuses traced values, naming the function. ``scipy.linalg`` is
+loaded when first needed.
 """
 
 from typing import Any
 
 import numpy as np
-import scipy.linalg as linalg
 
 from ...errors import UnsupportedArgumentError
 from ...ops import decompositions, solvers
 from ...ops import linalg as rows
 from ...ops.matrix import adjoint, transposed
 from ..locate import locate
-from ..registry import FUNCTIONS, refuse_others, stands_for
+from ..registry import CLOSED_LATE, stands_for_late
 from . import linalg as numpy_linalg
 from .common import as_array
 from .layout import ravel
 from .reduction import norm
+
+_MODULE = "scipy.linalg"
+CLOSED_LATE.add(_MODULE)
 
 
 def _double(x: Any) -> Any:
@@ -27,12 +30,12 @@ def _double(x: Any) -> Any:
     return x if x.dtype == dtype else x.astype(dtype)
 
 
-FUNCTIONS[linalg.inv] = lambda a, *_, **__: numpy_linalg.inv(a)
-FUNCTIONS[linalg.det] = lambda a, *_, **__: numpy_linalg.det(_double(a))
-FUNCTIONS[linalg.svdvals] = lambda a, *_, **__: numpy_linalg.svdvals(a)
+stands_for_late(_MODULE, "inv")(lambda a, *_, **__: numpy_linalg.inv(a))
+stands_for_late(_MODULE, "det")(lambda a, *_, **__: numpy_linalg.det(_double(a)))
+stands_for_late(_MODULE, "svdvals")(lambda a, *_, **__: numpy_linalg.svdvals(a))
 
 
-@stands_for(linalg.norm)
+@stands_for_late(_MODULE, "norm")
 def scipy_norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False,
                check_finite: bool = True) -> Any:
     """Vector and matrix norms."""
@@ -57,7 +60,7 @@ def _stored(a: Any, lower: bool) -> Any:
     return decompositions.hermitian_of(a, lower)
 
 
-@stands_for(linalg.solve)
+@stands_for_late(_MODULE, "solve")
 def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False,
           overwrite_b: bool = False, check_finite: bool = True, assume_a: Any = None,
           transposed: bool = False) -> Any:
@@ -72,7 +75,7 @@ def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False,
     return numpy_linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
 
 
-@stands_for(linalg.pinv)
+@stands_for_late(_MODULE, "pinv")
 def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False,
          check_finite: bool = True) -> Any:
     """Pseudo-inverse."""
@@ -83,21 +86,21 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
     return (out, numpy_linalg.matrix_rank(a, rtol=rtol)) if return_rank else out
 
 
-@stands_for(linalg.cholesky)
+@stands_for_late(_MODULE, "cholesky")
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
              ) -> Any:
     """Cholesky factor; upper unless told otherwise."""
     return numpy_linalg.cholesky(a, upper=not lower)
 
 
-@stands_for(linalg.cho_factor)
+@stands_for_late(_MODULE, "cho_factor")
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
                ) -> Any:
     """Cholesky factor for :func:`cho_solve`."""
     return cholesky(a, lower), lower
 
 
-@stands_for(linalg.cho_solve)
+@stands_for_late(_MODULE, "cho_solve")
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True
               ) -> Any:
     """Solution by a Cholesky factor."""
@@ -106,7 +109,7 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
     return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
 
 
-@stands_for(linalg.solve_triangular)
+@stands_for_late(_MODULE, "solve_triangular")
 def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False,
                      unit_diagonal: bool = False, overwrite_b: bool = False,
                      check_finite: bool = True) -> Any:
@@ -119,13 +122,13 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False,
     return solvers.solve_triangle(a, b, trans=1 if trans else 0, **options)
 
 
-@stands_for(linalg.lu_factor)
+@stands_for_late(_MODULE, "lu_factor")
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Packed LU factorization and row exchanges."""
     return decompositions.lu_factor(as_array(a))
 
 
-@stands_for(linalg.lu_solve)
+@stands_for_late(_MODULE, "lu_solve")
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
              check_finite: bool = True) -> Any:
     """Solution by an LU factorization."""
@@ -136,7 +139,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
     return solvers.lu_solve(lu, piv, b, trans=1 if trans else 0)
 
 
-@stands_for(linalg.lu)
+@stands_for_late(_MODULE, "lu")
 def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True,
        p_indices: bool = False) -> Any:
     """P, L and U of a square matrix."""
@@ -149,7 +152,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     return (np.argmax(np.real(p), axis=1) if p_indices else np.real(p)), low, up
 
 
-@stands_for(linalg.qr)
+@stands_for_late(_MODULE, "qr")
 def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
        pivoting: bool = False, check_finite: bool = True) -> Any:
     """QR decomposition."""
@@ -166,7 +169,7 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
     return (r,) if mode == "r" else (q, r)
 
 
-@stands_for(linalg.eigh)
+@stands_for_late(_MODULE, "eigh")
 def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False,
          subset_by_index: Any = None, subset_by_value: Any = None, type: int = 1,
          **_: Any) -> Any:
@@ -185,19 +188,19 @@ def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = Fals
     return w if eigvals_only else (w, v)
 
 
-@stands_for(linalg.eigvalsh)
+@stands_for_late(_MODULE, "eigvalsh")
 def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **options: Any) -> Any:
     """Eigenvalues of a Hermitian matrix."""
     return eigh(a, b, lower=lower, eigvals_only=True, **options)
 
 
-@stands_for(linalg.eigvals)
+@stands_for_late(_MODULE, "eigvals")
 def eigvals(a: Any, b: Any = None, *_: Any, **__: Any) -> Any:
     """Eigenvalues, always complex."""
     return eig(a, b, right=False)
 
 
-@stands_for(linalg.eig)
+@stands_for_late(_MODULE, "eig")
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, *_: Any, **__: Any) -> Any:
     """Eigenvalues (always complex) and right eigenvectors."""
     _refuse("eig", b=(b, None), left=(left, False))
@@ -208,14 +211,14 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, *_: Any, 
     return w, v if a.dtype.kind == "c" else numpy_linalg.real_if_all(w, v)[0]
 
 
-@stands_for(linalg.svd)
+@stands_for_late(_MODULE, "svd")
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, *_: Any, **__: Any) -> Any:
     """Singular value decomposition."""
     out = numpy_linalg.svd(a, full_matrices, compute_uv)
     return tuple(out) if compute_uv else out
 
 
-@stands_for(linalg.polar)
+@stands_for_late(_MODULE, "polar")
 def polar(a: Any, side: str = "right") -> Any:
     """Unitary and positive factor."""
     u, s, vh = decompositions.svd(as_array(a))
@@ -224,14 +227,14 @@ def polar(a: Any, side: str = "right") -> Any:
     return u @ vh, (u * s[..., None, :]) @ adjoint(u)
 
 
-@stands_for(linalg.orthogonal_procrustes)
+@stands_for_late(_MODULE, "orthogonal_procrustes")
 def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> Any:
     """The orthogonal matrix that maps A closest to B, and the sum of singular values."""
     u, s, vh = decompositions.svd(transposed(transposed(as_array(B)) @ np.conj(as_array(A))))
     return u @ vh, np.sum(s)
 
 
-@stands_for(linalg.lstsq)
+@stands_for_late(_MODULE, "lstsq")
 def lstsq(a: Any, b: Any, cond: Any = None, *_: Any, **__: Any) -> Any:
     """Least-squares solution, residuals, rank, singular values."""
     a = as_array(a)
@@ -240,7 +243,7 @@ def lstsq(a: Any, b: Any, cond: Any = None, *_: Any, **__: Any) -> Any:
     return x, residuals, rank.astype(np.int64), s
 
 
-@stands_for(linalg.solve_banded)
+@stands_for_late(_MODULE, "solve_banded")
 def solve_banded(l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False,
                  overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """Solution with a banded matrix."""
@@ -248,7 +251,7 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False,
     return solvers.solve_banded(as_array(ab), as_array(b), lower=lower, upper=upper)
 
 
-@stands_for(linalg.solveh_banded)
+@stands_for_late(_MODULE, "solveh_banded")
 def solveh_banded(ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False,
                   lower: bool = False, check_finite: bool = True) -> Any:
     """Solution with a Hermitian banded matrix, of which one half is given."""
@@ -262,7 +265,7 @@ def solveh_banded(ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool
     return solvers.solve_banded(bands, as_array(b), lower=n, upper=n)
 
 
-@stands_for(linalg.toeplitz)
+@stands_for_late(_MODULE, "toeplitz")
 def toeplitz(c: Any, r: Any = None) -> Any:
     """Matrix of constant diagonals."""
     c = ravel(as_array(c))
@@ -277,7 +280,7 @@ def _toeplitz_of(c_or_cr: Any) -> Any:
     return toeplitz(*map(_double, columns))
 
 
-@stands_for(linalg.hankel)
+@stands_for_late(_MODULE, "hankel")
 def hankel(c: Any, r: Any = None) -> Any:
     """Matrix of constant anti-diagonals."""
     c = ravel(as_array(c))
@@ -286,7 +289,7 @@ def hankel(c: Any, r: Any = None) -> Any:
     return values[np.arange(c.shape[0])[:, None] + np.arange(r.shape[0])]
 
 
-@stands_for(linalg.circulant)
+@stands_for_late(_MODULE, "circulant")
 def circulant(c: Any) -> Any:
     """Matrix whose columns are the shifts of a vector."""
     c = as_array(c)
@@ -294,7 +297,7 @@ def circulant(c: Any) -> Any:
     return c[..., (np.arange(n)[:, None] - np.arange(n)) % n]
 
 
-@stands_for(linalg.block_diag)
+@stands_for_late(_MODULE, "block_diag")
 def block_diag(*arrs: Any) -> Any:
     """Matrices along the diagonal, zeros elsewhere."""
     blocks = [_as_matrix(a) for a in arrs]
@@ -312,39 +315,39 @@ def _as_matrix(a: Any) -> Any:
     return np.reshape(a, (1,) * (2 - a.ndim) + a.shape)
 
 
-@stands_for(linalg.solve_toeplitz)
+@stands_for_late(_MODULE, "solve_toeplitz")
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     """Solution with a Toeplitz matrix."""
     return numpy_linalg.solve(_toeplitz_of(c_or_cr), _double(b))
 
 
-@stands_for(linalg.solve_circulant)
+@stands_for_late(_MODULE, "solve_circulant")
 def solve_circulant(c: Any, b: Any, *_: Any, **options: Any) -> Any:
     """Solution with a circulant matrix."""
     _refuse("solve_circulant", **{k: (v, None) for k, v in options.items()})
     return numpy_linalg.solve(circulant(c), b)
 
 
-@stands_for(linalg.matmul_toeplitz)
+@stands_for_late(_MODULE, "matmul_toeplitz")
 def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
     """Product with a Toeplitz matrix."""
     return _toeplitz_of(c_or_cr) @ _double(x)
 
 
-@stands_for(linalg.solve_sylvester)
+@stands_for_late(_MODULE, "solve_sylvester")
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     """Solution of ``a @ x + x @ b = q``."""
     return solvers.solve_sylvester(as_array(a), as_array(b), as_array(q))
 
 
-@stands_for(linalg.solve_continuous_lyapunov, linalg.solve_lyapunov)
+@stands_for_late(_MODULE, "solve_continuous_lyapunov", "solve_lyapunov")
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     """Solution of ``a @ x + x @ aᴴ = q``."""
     a = as_array(a)
     return solvers.solve_sylvester(a, adjoint(a), as_array(q))
 
 
-@stands_for(linalg.solve_discrete_lyapunov)
+@stands_for_late(_MODULE, "solve_discrete_lyapunov")
 def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
     """Solution of ``a @ x @ aᴴ − x + q = 0``, by its linear system of n² equations."""
     a, q = as_array(a), as_array(q)
@@ -353,13 +356,13 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
     return np.reshape(numpy_linalg.solve(system, ravel(q)), (n, n))
 
 
-@stands_for(linalg.expm)
+@stands_for_late(_MODULE, "expm")
 def expm(A: Any) -> Any:
     """Matrix exponential."""
     return rows.expm(as_array(A))
 
 
-@stands_for(linalg.expm_frechet)
+@stands_for_late(_MODULE, "expm_frechet")
 def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True,
                  check_finite: bool = True) -> Any:
     """Matrix exponential and its derivative in a direction."""
@@ -378,30 +381,27 @@ def _rotation(part: Any, factor: complex, sign: float) -> Any:
     return function
 
 
-cosm = stands_for(linalg.cosm)(_rotation(True, 1j, 1.0))
-sinm = stands_for(linalg.sinm)(_rotation(False, 1j, -1.0))
-coshm = stands_for(linalg.coshm)(_rotation(True, 1.0, 1.0))
-sinhm = stands_for(linalg.sinhm)(_rotation(False, 1.0, -1.0))
+cosm = stands_for_late(_MODULE, "cosm")(_rotation(True, 1j, 1.0))
+sinm = stands_for_late(_MODULE, "sinm")(_rotation(False, 1j, -1.0))
+coshm = stands_for_late(_MODULE, "coshm")(_rotation(True, 1.0, 1.0))
+sinhm = stands_for_late(_MODULE, "sinhm")(_rotation(False, 1.0, -1.0))
 
 
-@stands_for(linalg.tanm)
+@stands_for_late(_MODULE, "tanm")
 def tanm(A: Any) -> Any:
     """Matrix tangent."""
     return numpy_linalg.solve(cosm(A), sinm(A))
 
 
-@stands_for(linalg.tanhm)
+@stands_for_late(_MODULE, "tanhm")
 def tanhm(A: Any) -> Any:
     """Hyperbolic matrix tangent."""
     return numpy_linalg.solve(coshm(A), sinhm(A))
 
 
-@stands_for(linalg.sqrtm)
+@stands_for_late(_MODULE, "sqrtm")
 def sqrtm(A: Any, *_: Any, **__: Any) -> Any:
     """Matrix square root; real where a real matrix has a real one."""
     A = as_array(A)
     root = rows.sqrtm(A)
     return root if A.dtype.kind == "c" else numpy_linalg.real_if_all(root, root)[0]
-
-
-refuse_others(linalg)
