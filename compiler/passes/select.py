@@ -6,6 +6,8 @@ EXACT, but that a zero may lose its sign.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..graph import CONSTANT, Node
 from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.index_form import getitem_shape
@@ -26,6 +28,11 @@ def where(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node 
         return x
     if condition.op is CONSTANT and condition.type.size == 1:
         return x if is_true(condition) else y
+    if condition.op is CONSTANT and (is_true(condition) or not np.any(condition.value)):
+        branch = x if is_true(condition) else y
+        kind = comparison.where.type_rule(*[a.type for a in args])
+        if branch.type.dtype == kind.dtype:
+            return filled(s, branch, kind.shape)
     if y.op is comparison.where and y.args[0] is condition:
         return s.make(comparison.where, (condition, x, y.args[2]))
     if x.op is comparison.where:

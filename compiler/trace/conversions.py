@@ -53,7 +53,16 @@ REDIRECTED = {"float": _float, "complex": _complex}
 
 def is_formatting(frame: FrameType) -> bool:
     """Whether the conversion is made for text, by ``"%f" % x``."""
-    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "BINARY_OP"
+    return _instruction(frame) == "BINARY_OP"
+
+
+def is_assignment(frame: FrameType) -> bool:
+    """Whether the conversion is made by an assignment into a plain array."""
+    return _instruction(frame) == "STORE_SUBSCR"
+
+
+def _instruction(frame: FrameType) -> str:
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]]
 
 
 def redirect(error: ConversionError) -> bool:

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..arraytype import ArrayType, is_python_number, type_of
-from ..errors import LOSSES, ConversionError, NoOutputError, ObjectArrayError, Origin
+from ..errors import (
+    LOSSES,
+    ConversionError,
+    NoOutputError,
+    ObjectArrayError,
+    Origin,
+    WengertError,
+)
 from ..graph import CURRENT, Graph, Node, inline
 from . import composites  # noqa: F401  (registers NumPy's functions)
 from .builder import TraceBuilder, stack_objects
@@ -144,7 +151,12 @@ def _stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names
     n_losses = len(LOSSES.errors)
     try:
         with intercept(captures.places):
-            result = stand_in_for(function)(*args, **kwargs)
+            try:
+                result = stand_in_for(function)(*args, **kwargs)
+            except Exception as error:            # NumPy may have put its own in place of ours
+                if len(LOSSES.errors) > n_losses and not isinstance(error, WengertError):
+                    raise LOSSES.errors[n_losses] from error
+                raise
         if len(LOSSES.errors) > n_losses:         # caught by the function's own except
             raise LOSSES.errors[n_losses]
         out_leaves, out_spec = flatten(result)

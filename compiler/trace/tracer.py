@@ -30,7 +30,7 @@ from .builder import contains_tracer as contains_tracer
 from .builder import deepest as deepest
 from .builder import is_traced as is_traced
 from .builder import stack_objects as stack_objects
-from .conversions import is_formatting
+from .conversions import is_assignment, is_formatting
 from .locate import in_try, locate, unpacked_names
 from .registry import FUNCTIONS, METHODS, unsupported
 
@@ -238,9 +238,15 @@ class Tracer:
         return elements
 
     def _conversion(self, what: str, instead: str) -> ConversionError:
+        frame = sys._getframe(2)
+        if is_assignment(frame):
+            return ConversionError(
+                "A traced value is assigned into a plain array here; its derivative would be "
+                "lost.", "Make the array anew inside the function, with np.array(a), say, instead "
+                "of a.copy().", locate(frame))
         return ConversionError(
             f"A traced value is converted to {what} here; its derivative would be lost.", instead,
-            locate(sys._getframe(2)))
+            locate(frame))
 
     def __getattr__(self, name: str) -> Any:
         method = METHODS.get(name)

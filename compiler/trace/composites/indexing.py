@@ -107,7 +107,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     """Set elements at indices that differ from row to row."""
     _writable(arr)
     indices = as_array(indices)
-    target: Any = np.ravel(arr) if axis is None else arr
+    target: Any = mutation.row_of(arr) if axis is None else arr
     axis = 0 if axis is None else one_axis(axis, arr.ndim)
     mutation.setitem(target, _along(target.shape, indices, axis), values)
 
@@ -136,7 +136,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Set elements of the flattened array."""
     _writable(a)
     ind, v = np.ravel(as_array(ind)), np.ravel(as_array(v))
-    flat: Any = np.ravel(a)
+    flat: Any = mutation.row_of(a)
     mutation.setitem(flat, _inside(ind, a.size, mode), v[np.arange(ind.size) % v.size])
 
 
@@ -160,7 +160,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         putmask(arr, mask, vals)
     else:
         count = int(np.count_nonzero(mask))
-        flat: Any = np.ravel(arr)
+        flat: Any = mutation.row_of(arr)
         mutation.setitem(flat, np.ravel(mask), vals[np.arange(count) % vals.size])
 
 
