@@ -123,7 +123,6 @@ def functions_that_write_by_flat_position(x):
     y = x.copy()
     np.put(y.T, [1, 4], x[0, :2])
     np.place(y[::-1], y[::-1] > 1.0, [0.5, x[0, 1]])
-    np.put_along_axis(y[:, ::-1], np.array([0]), 7.0, None)
     np.putmask(y.T, y.T < 0.25, x.T)
     return y
 
