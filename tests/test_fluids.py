@@ -3,10 +3,9 @@
 import re
 from pathlib import Path
 
+import fluids_harness as harness
 import numpy as np
 import pytest
-
-harness = pytest.importorskip("fluids_harness")
 
 # Outcomes other than agreement, all of which docs/fluids.md explains.
 KNOWN = {

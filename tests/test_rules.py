@@ -105,20 +105,31 @@ def allowed(row, dtypes):
     return row.when(bound)
 
 
-@by_text(EXACT)
-@pytest.mark.parametrize("dtypes", PAIRS, ids="-".join)
+def numpy_can(row, dtypes):
+    """Whether NumPy has the row's operations on these dtypes."""
+    env = {n: np.array([0, 1, 1]).astype(d) for n, d in zip(variables(row), dtypes, strict=False)}
+    try:
+        in_numpy(row.pattern, env | NUMBERS)
+        in_numpy(row.replacement, env | NUMBERS)
+    except (TypeError, OverflowError):
+        return False
+    return True
+
+
+# Complex products with derivatives are nobody's contract.
+ROWS_AND_DTYPES = [(row, dtypes) for row in EXACT for dtypes in PAIRS if allowed(row, dtypes)
+                   and not (row.root.name == "scale" and "complex128" in dtypes)
+                   and numpy_can(row, dtypes)]
+
+
+@pytest.mark.parametrize(("row", "dtypes"), ROWS_AND_DTYPES,
+                         ids=lambda v: v.text if hasattr(v, "text") else "-".join(v))
 def test_exact_rows_keep_every_bit(row, dtypes):
     names = variables(row)
-    is_product = row.root.name == "scale" and "complex128" in dtypes
-    if not allowed(row, dtypes) or is_product:
-        pytest.skip("the row does not apply, or only in derivative code")
     grid = np.meshgrid(*[special_values(d) for d, _ in zip(dtypes, names, strict=False)])
     env = dict(zip(names, [g.ravel() for g in grid], strict=True)) | NUMBERS
-    try:
-        left = in_numpy(row.pattern, env)
-        right = in_numpy(row.replacement, env)
-    except (TypeError, OverflowError):
-        pytest.skip("NumPy has no such operation")
+    left = in_numpy(row.pattern, env)
+    right = in_numpy(row.replacement, env)
     if left.dtype != right.dtype:       # the simplifier refuses what changes the type
         assert dtypes not in PAIRS[:3]
         return
@@ -257,8 +268,10 @@ def test_every_row_fires(row, dtype):
     assert left.outputs[0].type == pattern.outputs[0].type
 
 
-@by_text(rules.EXACT + ORDINARY)
-@pytest.mark.parametrize("kind", [bool, np.uint8, np.int64, np.complex128])
+@pytest.mark.parametrize(("row", "kind"), [
+    (row, kind) for row in rules.EXACT + ORDINARY for kind in ("bool", "uint8", "int64", "complex128")
+    if numpy_can(row, (kind,) * 4)],
+    ids=lambda v: v.text if hasattr(v, "text") else v)
 def test_rows_never_change_the_type(row, kind):
     """Integers, booleans and complex numbers go through, rewritten or not."""
     names = variables(row)
@@ -267,11 +280,8 @@ def test_rows_never_change_the_type(row, kind):
     def f(*args):
         env = dict(zip(names, args, strict=True)) | NUMBERS
         return evaluate(row.pattern, apply_row, env)
-    try:
-        with np.errstate(all="ignore"):
-            expected = np.asarray(f(*values))
-    except (TypeError, OverflowError):
-        pytest.skip("NumPy has no such operation")
+    with np.errstate(all="ignore"):
+        expected = np.asarray(f(*values))
     compiled = wg.compile(f)
     with np.errstate(all="ignore"):
         found = np.asarray(compiled(*values))
