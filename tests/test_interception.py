@@ -67,6 +67,7 @@ def test_modules_are_as_they_were(function, error):
         with pytest.raises(error):
             wg.grad(function)(np.array([0.3, 0.4]))
     assert_restored(before)
+    assert type(np) is types.ModuleType
     assert type(np.array([0.5])) is np.ndarray
     assert math.sin(0.5) == pytest.approx(0.479425538604203)
 

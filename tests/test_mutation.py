@@ -122,9 +122,19 @@ def flat_reaches_the_array(x):
 def functions_that_write_by_flat_position(x):
     y = x.copy()
     np.put(y.T, [1, 4], x[0, :2])
-    np.place(y[::-1], y[::-1] > 1.0, [0.5, x[0, 1]])
+    np.place(y[::-1], y[::-1] > 1.05, [0.5, x[0, 1]])
     np.putmask(y.T, y.T < 0.25, x.T)
     return y
+
+
+@case(X)
+def parts_of_complex_arrays_are_views(x):
+    z = x + 1j * x[::-1]
+    z.real[0] = 5 * x[1]
+    z.imag *= 2
+    part = np.real(z)
+    z.real = part * x
+    return z.real * z.imag + part
 
 
 @case(X)

@@ -374,6 +374,13 @@ def array_from_iterator(x):
     return np.fromiter((v * v for v in x), float)
 
 
+@case(X3)
+def arrays_made_by_compiled_code(x):
+    noise = np.random.default_rng(0).normal(size=(3, 3))     # C code that calls np.empty
+    steps = scipy.special.roots_legendre(3)[0]
+    return np.tanh(noise @ x) + steps * x
+
+
 @case(1000.0)
 def overflow_is_caught(x):
     try:

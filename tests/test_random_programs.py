@@ -50,7 +50,7 @@ ACTIONS = (
     "np.add({v}{p}, {e}, out={v}{p})", "np.copyto({v}, {w} * 1.0)", "np.copyto({v}, {e}, where={m})",
     "np.add.at({v}, [0, 0], {e})", "np.add.at({v}, ([0, 1], [0, 0]), 0.75)",
     "np.subtract.at({v}, 0, {e})", "np.put({v}, [0, 1], {w})", "{v}.fill(0.25)",
-    "np.putmask({v}, {m}, {w})", "{v}.flat[1] = {w}.flat[0]", "{v}.flat = {w}",
+    "np.putmask({v}, {m}, {w})", "{v}.flat[1] = {w}.flat[0]", "{v}.flat = {w} * 1.0",
     "{v}.T[0] = {e}", "{v}.reshape(-1)[1] = {e}", "{v}.ravel()[0] += 0.5",
     "np.fill_diagonal({v}, {w}.flat[0])", "np.place({v}, {m}, [0.5, 0.25])",
     "{v}[1:][0] = {e}", "{v}[::-1][:2] *= 0.5", "np.negative({v}, out={v}, where={m})",

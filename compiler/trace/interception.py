@@ -3,7 +3,7 @@
 ``np.array([x, y])``, ``np.zeros(3)``, ``math.log(x)`` and SciPy functions that are not ufuncs
 never ask their operands. For the time of a trace they are exchanged, by identity, in the
 dictionaries of all loaded modules but NumPy's and SciPy's inner ones, so that every way of
-binding the name is reached: ``np.zeros``, ``from numpy import zeros``, ``from math import log as
+binding the name is reached: ``math.log``, ``from numpy import zeros``, ``from math import log as
 ln``, in helpers, methods and installed packages. The stand-ins call the original whenever no
 traced value is involved and in every other thread, and all is put back even after errors.
 Methods of library classes, such as the call of a spline, are exchanged in the class. Modules of
@@ -11,13 +11,19 @@ SciPy that take long to load are reached as soon as somebody else loads them, ev
 """
 
 import builtins
+import dis
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import (
+    ExtensionFileLoader,
+    ModuleSpec,
+    PathFinder,
+    SourceFileLoader,
+)
 from types import ModuleType
 from typing import Any
 
@@ -44,6 +50,7 @@ _depth = 0
 _undo: list[Callable[[], Any]] = []
 _sites: dict[str, tuple[int, int, list[tuple[str, Any]]]] = {}
 _replacements: dict[int, tuple[Any, Any]] = {}      # id of the original: (original, stand-in)
+_careful: dict[int, Any] = {}           # stand-ins that never make a traced array of plain values
 _methods: list[tuple[type, str, Any, Any]] = []     # class, name, original, stand-in
 _waiting = set(LATE)                                # modules that are not loaded yet
 
@@ -95,7 +102,9 @@ def _replace(original: Any, ours: Callable[..., Any], creates: bool = False) -> 
     if id(original) not in _replacements:
         stand_in = _stand_in(original, ours, creates)
         _replacements[id(original)] = (original, stand_in)
-        FUNCTIONS[stand_in] = ours       # our own code looks functions up while swapped
+        _careful[id(original)] = _stand_in(original, ours, False) if creates else stand_in
+        for function in (stand_in, _careful[id(original)]):
+            FUNCTIONS[function] = ours       # our own code looks functions up while swapped
 
 
 def _admit(module: ModuleType) -> None:
@@ -172,6 +181,32 @@ def _scan(name: str, names: dict[str, Any]) -> list[tuple[str, Any]]:
     return found
 
 
+class _Accessed(ModuleType):
+    """NumPy while a trace lasts: Python code that reads ``np.zeros`` gets the stand-in.
+
+    C code that does so, inside a random generator for example, must get NumPy's own, since it
+    relies on a real array. It shows by the instruction that Python is executing.
+    """
+
+    def __getattribute__(self, name: str) -> Any:
+        value = ModuleType.__getattribute__(self, name)
+        entry = _replacements.get(id(value))
+        if entry is None or entry[0] is not value:
+            return value
+        frame = sys._getframe(1)
+        if dis.opname[frame.f_code.co_code[frame.f_lasti]] in _READS:
+            return entry[1]
+        return _careful[id(value)]
+
+
+_READS = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
+
+
+def _is_compiled(module: Any) -> bool:
+    return isinstance(getattr(getattr(module, "__spec__", None), "loader", None),
+                      ExtensionFileLoader)
+
+
 def _is_inner(name: str) -> bool:
     root = name.partition(".")[0]
     if name in _PUBLIC or name.startswith("scipy.stats."):
@@ -236,9 +271,12 @@ def intercept(places: Iterable[Place] = ()) -> Iterator[None]:
                     sys.meta_path.insert(0, _FINDER)
                     _undo.append(partial(sys.meta_path.remove, _FINDER))
                 _swap_methods(_methods)
+                np.__class__ = _Accessed
+                _undo.append(partial(setattr, np, "__class__", ModuleType))
                 for name, module in list(sys.modules.items()):
                     names = getattr(module, "__dict__", None)
-                    if isinstance(names, dict) and not _is_inner(name):
+                    if isinstance(names, dict) and module is not np and not _is_inner(name) \
+                            and (name in _PUBLIC or not _is_compiled(module)):
                         _swap(names, _scan(name, names))
             for place in places:
                 _exchange(place)

@@ -281,10 +281,18 @@ class Tracer:
         """Real part."""
         return FUNCTIONS[np.real](self)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
     @property
     def imag(self) -> Any:
         """Imaginary part."""
         return FUNCTIONS[np.imag](self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag[...] = value
 
     @property
     def flat(self) -> Any:

@@ -7,7 +7,9 @@ import numpy as np
 from ...ops import arithmetic, comparison, transcendental
 from .. import mutation
 from ..registry import stands_for
+from ..tracer import Tracer
 from .common import as_array
+from .creation import cast
 
 _NO = np._NoValue
 
@@ -49,14 +51,30 @@ def fix(x: Any, out: Any = None) -> Any:
 def real(val: Any) -> Any:
     """Real part (the value itself where it is real)."""
     x = as_array(val)
-    return transcendental.real(x) if x.dtype.kind == "c" else x
+    if x.dtype.kind != "c":
+        return x
+    return _part(x, transcendental.real, lambda new, old: new + 1j * np.imag(old), np.real)
+
+
+def _part(x: Any, row: Any, joined: Any, probe: Any) -> Any:
+    """The real or imaginary part; of an array, a view that can be assigned into."""
+    if not isinstance(x, Tracer) or not (x.shape or x.boxed):
+        return row(x)
+
+    def write(builder: Any, base: Any, new: Any) -> Any:
+        out = joined(Tracer(builder, new), Tracer(builder, base))
+        return cast(out, base.type.dtype).node
+    return mutation.view_of(x, mutation.View(
+        lambda builder, node: builder.emit(row, (node,)), write, probe))
 
 
 @stands_for(np.imag)
 def imag(val: Any) -> Any:
     """Imaginary part."""
     x = as_array(val)
-    return transcendental.imag(x) if x.dtype.kind == "c" else np.zeros_like(x)
+    if x.dtype.kind != "c":
+        return np.zeros_like(x)
+    return _part(x, transcendental.imag, lambda new, old: np.real(old) + 1j * new, np.imag)
 
 
 @stands_for(np.conjugate, method="conj")
