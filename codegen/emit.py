@@ -9,7 +9,7 @@ from .numpy_source import numpy_source
 from .scalar_source import can_print, scalar_source
 from .source import Source
 
-ELEMENT_LIMIT = 4000         # elements of all values; more is certainly array code
+ELEMENT_LIMIT = 40_000       # elements of all values; more is certainly array code
 _LEAVES = (INPUT, CONSTANT, CAPTURED)
 _PLACING = (indexing.getitem, indexing.setitem, layout.stack, layout.broadcast_to, layout.reshape)
 

@@ -7,12 +7,16 @@ gives infinity or NaN. The array version of the same function stands below and t
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph, Node
 from ..compiler.ops import arithmetic, comparison, indexing, layout, transcendental
 from ..compiler.ops.row import Op
 from .expression import ATOM, COMPARISON, UNARY, Expression, infix, number, prefix
+from .literals import SMALL, array_text
 from .numpy_source import MATH_NAMES, Function, NumpyPrinter, module_text
 from .source import Source
+from .wrap import wrap
 
 # Rows whose meaning on one float is that of a function of ``math``.
 _MATH = {
@@ -28,6 +32,7 @@ _MATH = {
 _OPERATORS = frozenset((
     "add", "sub", "mul", "neg", "div", "less", "less_equal", "greater", "greater_equal", "equal",
     "not_equal", "mod"))
+_SPARSE = 16             # elements
 Spelling = Callable[[list[Expression], Node], Expression]
 
 
@@ -93,6 +98,8 @@ class ScalarPrinter(NumpyPrinter):
 
     def __init__(self, graph: Graph, annotate: bool, taken: Iterable[str] = ()) -> None:
         super().__init__(graph, annotate, [*taken, *MATH_NAMES])
+        self.rows = {n.args[0] for n in graph.nodes         # printed in their final shape only
+                     if n.op is layout.reshape and self.uses.get(n.args[0], 0) == 1}
 
     def express(self, node: Node) -> Expression:
         """An application on floats."""
@@ -103,11 +110,40 @@ class ScalarPrinter(NumpyPrinter):
         if op.name in _MATH:
             return Expression(f"{_MATH[op.name]}({', '.join(a.text for a in args)})")
         if op is layout.stack:
+            if self._is_sparse(node) and node not in self.rows:
+                return self._filled_in(node, node.type.shape)
             return Expression(f"np.array([{', '.join(a.text for a in args)}])")
         if op is layout.reshape and node.args[0].op is layout.stack:
+            if self._is_sparse(node.args[0]) and node.args[0] in self.rows:
+                return self._filled_in(node.args[0], node.params[0])
             shape = ", ".join(map(str, node.params[0]))         # faster than nested lists
             return Expression(f"{args[0].text}.reshape({shape})")
         return super().express(node)
+
+    def _is_sparse(self, stack: Node) -> bool:
+        """Whether most of many elements are constants, as in the Jacobian of a large system."""
+        n = len(stack.args)
+        return n >= _SPARSE and 2 * sum(a.op is CONSTANT for a in stack.args) >= n
+
+    def _filled_in(self, stack: Node, shape: tuple[int, ...]) -> Expression:
+        """A copy of the constants into which the other elements are put."""
+        fixed = np.array([a.value if a.op is CONSTANT else 0 for a in stack.args],
+                         stack.type.dtype).reshape(shape)
+        spelled = array_text(fixed) if len(stack.args) <= SMALL else None
+        self.flush()
+        name = self.names.unique("out")
+        if spelled is None:
+            dtype = "" if fixed.dtype == np.float64 else f", np.{fixed.dtype.name}"
+            self.lines.append(f"{name} = np.zeros({shape}{dtype})")
+        else:
+            table = self.names.unique("table")
+            self.constants += wrap(f"{table} = {spelled}")
+            self.lines.append(f"{name} = {table}.copy()")
+        for index, a in zip(np.ndindex(shape), stack.args, strict=True):
+            if a.op is not CONSTANT or (spelled is None and fixed[index] != 0):
+                place = ", ".join(map(str, index))
+                self.lines.append(f"{name}[{place}] = {self.expressions[a].text}")
+        return Expression(name)
 
     def _keep_inline(self, node: Node, expression: Expression) -> bool:
         if node.op in (layout.stack, layout.reshape) and self.uses.get(node, 0) == 1:

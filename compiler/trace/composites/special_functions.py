@@ -40,6 +40,17 @@ def polygamma(n: Any, x: Any) -> Any:
     return rows.polygamma(n, as_array(x))
 
 
+@stands_for(special.multigammaln)
+def multigammaln(a: Any, d: int) -> Any:
+    """Logarithm of the gamma function of dimension d, for a > (d − 1)/2."""
+    d = int(d)
+    a = floating(a)
+    if not np.all(a > 0.5 * (d - 1)):
+        raise ValueError(f"condition a ({a}) > 0.5 * (d-1) ({0.5 * (d - 1)}) not met")
+    return sum((special.gammaln(a - 0.5 * j) for j in range(1, d)),
+               special.gammaln(a) + d * (d - 1) * 0.25 * np.log(np.pi))
+
+
 @stands_for(special.sici)
 def sici(x: Any, /) -> Any:
     """Sine and cosine integral."""
