@@ -7,7 +7,6 @@ code; anything else falls through to the general way.
 
 import ast
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -60,11 +59,12 @@ def describe_call(function: Callable[..., Any], n_operands: int, args: Sequence[
                 not parameter.name.isascii():
             return None
         names.append(parameter.name)
-    names = [f"{n}_" if n in _OURS else n for n in names]
+    if any(n.startswith(_PREFIX) for n in names):
+        return None
     if n_operands:
         if len(args) != len(names) + 1 or kwargs:
             return None
-        names.append("operand_")
+        names.append(f"{_PREFIX}operand")
     if len(args) > len(names) or len(set(names)) != len(names):
         return None
     given = dict(zip(names, args, strict=False)) | dict(sorted(kwargs.items()))
@@ -75,8 +75,7 @@ def describe_call(function: Callable[..., Any], n_operands: int, args: Sequence[
     return Call(tuple(names), kinds, leaves)
 
 
-_OURS = frozenset(("raw", "ndarray", "changed", "finished", "packing", "missing", "rebind", "r",
-                   "type"))
+_PREFIX = "_w_"     # of our names, beside the parameters
 _CERTAIN = 4        # more tests of captured values are left to their own function
 _SHORT = 600        # bytes of code; a longer function costs more than calling it
 
@@ -110,23 +109,24 @@ def make_entry(call: Call, target: Target, watch: Watch, changed: Callable[[], b
         changed: the same as a function; None if nothing is captured.
         rebind: takes the values of all parameters of a call that is not recognised.
     """
-    names: dict[str, Any] = {"raw": target.raw, "ndarray": np.ndarray, "changed": changed,
-                             "finished": target.finished, "packing": target.packing,
-                             "missing": MISSING, "rebind": rebind}
+    names: dict[str, Any] = {
+        "_w_raw": target.raw, "_w_ndarray": np.ndarray, "_w_changed": changed, "_w_type": type,
+        "_w_finished": target.finished, "_w_packing": target.packing, "_w_missing": MISSING,
+        "_w_rebind": rebind}
     tests = _watching(watch, changed, names)
     for name in call.parameters:
-        test = f"{name} is missing" if name not in call.kinds else \
+        test = f"{name} is _w_missing" if name not in call.kinds else \
             _test(name, call.kinds[name], names)
         if test is None:
             return None
         tests.append(test)
-    parameters = [f"{p}=missing" for p in call.parameters]
+    parameters = [f"{p}=_w_missing" for p in call.parameters]
     function = ast.parse("\n".join([
         f"def __call__({', '.join(parameters)}):",
         f"    if {' and '.join(tests) or 'True'}:",
         *[f"        {line}" for line in _invocation(call, target)],
-        f"    return rebind(({''.join(f'{p}, ' for p in call.parameters)}))"])).body[0]
-    body = _short_body(call, target, {*names, "type"})
+        f"    return _w_rebind(({''.join(f'{p}, ' for p in call.parameters)}))"])).body[0]
+    body = _short_body(call, target, {*names})
     if body is not None:
         function.body[0].body = body  # type: ignore[attr-defined]
     return _with_names(function, names, target.raw if body is not None else None)
@@ -138,19 +138,19 @@ def _watching(watch: Watch, changed: Callable[[], bool] | None, names: dict[str,
     if changed is None:
         return []
     if not watch.certain or len(watch.tests) > _CERTAIN:
-        return ["not changed()"]
-    names.update((k, v) for k, v in watch.space.items() if re.fullmatch(r"v\d+", k))
+        return ["not _w_changed()"]
+    names.update((k, v) for k, v in watch.space.items() if k.startswith(_PREFIX))
     return list(watch.tests)
 
 
 def _invocation(call: Call, target: Target) -> list[str]:
     """Statements that call the generated function and return packed results."""
     packed = _packed_text(target.packing, target.n_results)
-    invoke = f"raw({', '.join(call.leaves)})"
+    invoke = f"_w_raw({', '.join(call.leaves)})"
     if target.finished is not None:
-        return [f"r = {invoke}", "if type(r) is finished:", "    return r.value",
+        return [f"_w_r = {invoke}", "if _w_type(_w_r) is _w_finished:", "    return _w_r.value",
                 f"return {packed}"]
-    return [f"return {invoke}"] if packed == "r" else [f"r = {invoke}", f"return {packed}"]
+    return [f"return {invoke}"] if packed == "_w_r" else [f"_w_r = {invoke}", f"return {packed}"]
 
 
 def _short_body(call: Call, target: Target, names: set[str]) -> list[ast.stmt] | None:
@@ -162,7 +162,7 @@ def _short_body(call: Call, target: Target, names: set[str]) -> list[ast.stmt] |
     if len(code.co_code) > _SHORT or target.source.parameters != call.leaves or \
             target.finished is not None or names & {*code.co_varnames, *code.co_names} or \
             {*call.parameters} & {*code.co_varnames[len(call.leaves):], *code.co_names} or \
-            _packed_text(target.packing, target.n_results) != "r":
+            _packed_text(target.packing, target.n_results) != "_w_r":
         return None
     for node in ast.parse(target.source.text).body:
         if isinstance(node, ast.FunctionDef) and node.name == target.source.name:
@@ -193,11 +193,11 @@ def rebind(function: Callable[..., Any], values: Sequence[Any]
 def _test(name: str, kind: Any, names: dict[str, Any]) -> str | None:
     if isinstance(kind, ArrayType):
         if kind.weak:
-            names[f"type_{name}"] = _PLAIN[kind.dtype]
-            return f"type({name}) is type_{name}"
-        names[f"dtype_{name}"] = kind.dtype
-        return (f"type({name}) is ndarray and {name}.shape == {kind.shape} "
-                f"and {name}.dtype is dtype_{name}")
+            names[f"_w_type_{name}"] = _PLAIN[kind.dtype]
+            return f"_w_type({name}) is _w_type_{name}"
+        names[f"_w_dtype_{name}"] = kind.dtype
+        return (f"_w_type({name}) is _w_ndarray and {name}.shape == {kind.shape} "
+                f"and {name}.dtype is _w_dtype_{name}")
     if kind is None or isinstance(kind, bool):
         return f"{name} is {kind}"
     if type(kind) is str:
@@ -206,21 +206,21 @@ def _test(name: str, kind: Any, names: dict[str, Any]) -> str | None:
 
 
 def _packed_text(packing: Callable[..., Any], n: int) -> str:
-    """How the flat results ``r`` are packed, as an expression where that is simple."""
+    """How the flat results ``_w_r`` are packed, as an expression where that is simple."""
     if n == 1:
         shown = packing([0])
         text = _spell(shown, single=True)
-        return text if text is not None else "packing((r,))"
+        return text if text is not None else "_w_packing((_w_r,))"
     shown = packing(list(range(n)))
     if shown == tuple(range(n)):
-        return "r"
+        return "_w_r"
     text = _spell(shown, single=False)
-    return text if text is not None else "packing(r)"
+    return text if text is not None else "_w_packing(_w_r)"
 
 
 def _spell(value: Any, single: bool) -> str | None:
     if type(value) is int:
-        return "r" if single else f"r[{value}]"
+        return "_w_r" if single else f"_w_r[{value}]"
     if type(value) in (tuple, list):
         parts = [_spell(v, single) for v in value]
         if any(p is None for p in parts):

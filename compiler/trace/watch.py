@@ -61,7 +61,7 @@ class Watch:
 
     def bind(self, value: Any) -> str:
         """A name for a value in the generated code."""
-        name = f"v{len(self.space)}"
+        name = f"_w_v{len(self.space)}"
         self.space[name] = value
         return name
 
