@@ -44,7 +44,8 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
     arrays = run(simple, LOWER)
     wanted = lane == "scalar" or (lane == "auto" and by_element)
     if wanted and is_scalarizable(simple, ELEMENT_LIMIT):
-        scalars = run(simple, SCALAR)
+        all_numbers = all(node.type.shape == () for node in arrays.nodes)
+        scalars = arrays if all_numbers and can_print(arrays) else run(simple, SCALAR)
         if can_print(scalars):
             return scalar_source(scalars, arrays, annotate), scalars
     if lane == "scalar":

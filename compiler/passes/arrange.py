@@ -96,6 +96,8 @@ def as_float(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> No
 def elementwise(op: Op) -> Rewrite:
     """f(broadcast(x), y) = f(x, y), stretched afterwards if y has not the whole shape."""
     def rewrite(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+        if all(a.op is not layout.broadcast_to and a.op is not layout.reshape for a in args):
+            return None
         for narrowed in (_without_ones, _unstretched):
             small = tuple([narrowed(a) for a in args])
             if small == args:

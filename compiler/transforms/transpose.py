@@ -182,7 +182,11 @@ def is_zero(node: Node) -> bool:
     """Whether the node is zero everywhere by construction."""
     if node.op is layout.broadcast_to:
         node = node.args[0]
-    return node.op is CONSTANT and node.type.size <= _SMALL and not np.any(node.value)
+    if node.op is not CONSTANT:
+        return False
+    if node.type.shape == ():
+        return not node.value
+    return node.type.size <= _SMALL and not np.any(node.value)
 
 
 def accumulate(builder: TraceBuilder, cts: Cotangents, node: Node, ct: Any) -> None:
