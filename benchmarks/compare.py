@@ -24,8 +24,8 @@ import problems
 import wengert as wg
 from scipy.integrate import solve_ivp
 
-SECONDS = 0.004       # of one sample
-SAMPLES = 60
+SECONDS = 0.001       # of one sample
+SAMPLES = 200
 COLUMNS = ("hand", "wengert", "raw", "jax", "autograd", "casadi")
 Row = dict[str, Callable[[], Any]]
 

@@ -74,7 +74,15 @@ class Program:
         packing: how flat results become the caller's.
         written: positions of the inputs whose new values the function returns last.
         staged: the trace it was made from, as long as that is known.
-        raw: the generated function itself, from flat inputs to flat results.
+        raw: the generated function itself, for solvers that call it a million times.
+
+    ``raw`` takes the traced arguments, numbers and arrays, one by one and by position, in the order
+    in which they stand in the call (those inside of containers too), and returns the flat results:
+    one alone, several as a tuple. It looks at nothing: shapes, dtypes and static arguments must be
+    those it was compiled for, and captured values are as they were then. A branch it was not
+    compiled for is still handed over, and comes back packed in ``value``. Arrays that the function
+    writes to are left alone; their new values are the last results. Results are never views of
+    arguments.
     """
 
     source: Source

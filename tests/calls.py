@@ -523,6 +523,7 @@ REDUCTION = [
 
 SPECIAL = [
     call(np.i0, a(4)), call(special.zeta, 2.5, positive(3)), call(special.zeta, 2, positive(2, 3)),
+    call(special.multigammaln, np.array([2.5, 3.0]), 3), call(special.multigammaln, 4.5, 1),
     call(special.polygamma, 0, positive(3)), call(special.polygamma, 2, positive(2, 3)),
     call(special.polygamma, np.array([[0], [1], [3]]), positive(2)),
     call(special.lambertw, positive(3)), call(special.lambertw, positive(3), k=-1),
