@@ -13,7 +13,7 @@ from ..compiler.errors import (
     MutationError,
 )
 from ..compiler.graph import Graph, Node, reachable
-from ..compiler.ops import indexing
+from ..compiler.ops import indexing, layout
 from ..compiler.trace.captures import captured_by
 from ..compiler.trace.stage import Staged, definition
 from ..compiler.transforms.jvp import is_differentiable
@@ -89,7 +89,8 @@ def warn_constant(staged: Staged, selection: Selection, function: Any) -> None:
     if not graph.guards:
         return
     results = reachable(graph.outputs[:staged.n_outputs])
-    decisions = reachable([g.node for g in graph.guards])
+    decisions = reachable([g.node for g in graph.guards
+                           if g.node.op is not layout.is_contiguous])
     for position in selection.inputs:
         node = graph.inputs[position]
         parts = _read_parts(graph, node)

@@ -48,7 +48,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an example: ``agrees``, ``one-sided``, ``nan``, ``differs`` or ``refused``."""
+    """What became of an example: ``agrees``, ``one-sided``, ``differs``, ``nan`` or ``refused``."""
 
     kind: str
     argument: int | str = ""
@@ -157,10 +157,10 @@ def check(example: Example) -> Outcome:
         found = differences(example, which)
         if found is None or _close(slope, found[0], example.value, x):
             continue
+        if math.isnan(slope):
+            return Outcome("nan", which)
         sides = [differences(example, which, side) for side in (-1, 1)]
         if not any(s is not None and _close(slope, s[0], example.value, x, 1e-4) for s in sides):
-            if slope != slope:
-                return Outcome("nan", which)
             shown = ", ".join("none" if s is None else f"{s[0]:.8g} (±{s[1]:.1g})"
                               for s in (found, *sides))
             return Outcome("differs", which, f"{slope:.8g}; differences: both sides, left, "

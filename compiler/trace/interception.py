@@ -40,7 +40,7 @@ from .tracer import enter
 # Modules of NumPy and SciPy whose public names users call.
 _PUBLIC = frozenset(("numpy", "numpy.linalg", "numpy.fft", "numpy.random", "scipy.special",
                      "scipy.linalg", "scipy.fft", "scipy.integrate", "scipy.signal",
-                     "scipy.interpolate", "scipy.optimize", "math"))
+                     "scipy.interpolate", "scipy.optimize", "math", "cmath"))
 _OWN = __name__.partition(".compiler.")[0]
 
 _CACHED = type(lru_cache(maxsize=1)(len))
