@@ -381,3 +381,16 @@ def test_an_element_that_only_decides_is_named():
     with pytest.warns(ConstantResultWarning, match=r"'p\[0\]'"):
         gradient = wg.grad(bisection)(np.array([5.0, 2.0]))
     np.testing.assert_allclose(gradient, [0.0, 5.0 ** (1 / 3)])
+
+
+def test_a_plain_array_is_indexed_by_integers_of_the_arguments():
+    table = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+    def loss(w, words):
+        return np.sum(table[words] * w) + np.sum(table[words > 1, 0]) * w[0]
+    gradient = wg.grad(loss)
+    w = np.array([0.5, -1.0])
+    for words in (np.array([0, 2, 2]), np.array([1, 1, 0]), np.array([0, 2, 2])):
+        expected = table[words].sum(0) + np.array([table[words > 1, 0].sum(), 0.0])
+        np.testing.assert_array_equal(gradient(w, words), expected)
+    assert len(gradient.programs) == 2

@@ -222,10 +222,16 @@ class Tracer:
 
         An object array of the elements carries the derivative through such code one element at a
         time; code that insists on plain numbers then fails in ``__float__``, with its reason.
+        Integers and truth values, such as the index in ``plain_table[words]``, have no derivative
+        to lose; that they are what they are becomes a decision.
         """
         node = self.node
         if self.builder.is_constant(node):
             return np.array(self.builder.concrete(node), dtype)
+        if self.dtype.kind in "iub" and dtype is not object and self.builder.locates:
+            value = np.array(self.builder.concrete(node))
+            self.builder.decide(FUNCTIONS[np.all](self == value).node)
+            return value if dtype is None else value.astype(dtype)
         if dtype is not None and np.dtype(dtype) != object:
             raise self._conversion("a plain array", "Use NumPy functions on the value itself.")
         if self.size > ELEMENT_LIMIT:
