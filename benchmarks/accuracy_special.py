@@ -20,6 +20,9 @@ from wengert.compiler.ops.row import DerivativeNotImplemented, Elementwise, Op
 from wengert.compiler.ops.table import TABLE
 from wengert.runtime.sympy_functions import TO_SYMPY
 
+# SymPy 1.14 evaluates these by mpmath with operands in the wrong places.
+MISSPELLED = ("betainc", "betaincc")
+
 Found = tuple[float, int, tuple[float, ...]]       # ulp, partial, point
 
 
@@ -70,7 +73,8 @@ def main(arguments: list[str]) -> int:
     failed = 0
     with mpmath.workdps(40), np.errstate(all="ignore"):
         for op in others(arguments[1:]):
-            found = worst(op, n) if op.name in TO_SYMPY else None
+            known = op.name in TO_SYMPY and op.name not in MISSPELLED
+            found = worst(op, n) if known else None
             if found is None:
                 print(f"{op.name:<16}{'no formula':>12}")
                 continue
