@@ -12,8 +12,10 @@ import numpy as np
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph, Node
 from ..compiler.ops import arithmetic, comparison, indexing, layout, transcendental
 from ..compiler.ops.row import Op
+from ..compiler.ops.table import TABLE
 from .expression import ATOM, COMPARISON, UNARY, Expression, infix, number, prefix
 from .literals import SMALL, array_text
+from .names import identifier
 from .numpy_source import MATH_NAMES, Function, NumpyPrinter, module_text
 from .source import Source
 from .wrap import wrap
@@ -98,6 +100,7 @@ class ScalarPrinter(NumpyPrinter):
 
     def __init__(self, graph: Graph, annotate: bool, taken: Iterable[str] = ()) -> None:
         super().__init__(graph, annotate, [*taken, *MATH_NAMES])
+        self.first_lines: list[str] = []       # that turn parameters into floats
         self.rows = {n.args[0] for n in graph.nodes         # printed in their final shape only
                      if n.op is layout.reshape and self.uses.get(n.args[0], 0) == 1}
 
@@ -192,6 +195,7 @@ class ScalarPrinter(NumpyPrinter):
                     self.uses.get(node, 0):
                 name = self.expressions[node].text
                 self.lines.append(f"{name} = float({name})")
+        self.first_lines = list(self.lines)
         self.unpack_elements()
 
     def _result(self, node: Node) -> str:
@@ -212,22 +216,40 @@ def _indices(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
 _RAISING = re.compile(rf"\*\*|/|%|\b({'|'.join(MATH_NAMES)})\(")
 
 
+# The same functions of NumPy and SciPy.
+_NUMPY = {mathematical: str(TABLE[name].python) for name, mathematical in _MATH.items()} | {
+    "pow": "np.power"}
+_CALL = re.compile(rf"(?<![\w.])({'|'.join(MATH_NAMES)})\(")
+
+
+def _in_numpy(printer: ScalarPrinter, parameters: Sequence[str]) -> list[str]:
+    """The statements with NumPy's functions on NumPy's numbers, which raise nothing."""
+    numbers = [f"{p} = np.float64({p})" for p, n in zip(parameters, printer.graph.inputs,
+                                                      strict=True)
+               if n.type.dtype.kind == "f" and printer.uses.get(n, 0)]
+    given = set(printer.first_lines)
+    return numbers + [_CALL.sub(lambda m: f"{_NUMPY[m[1]]}(", line) for line in printer.lines
+                      if not line.startswith("#") and line not in given]
+
+
 def scalar_source(graph: Graph, arrays: Graph, annotate: bool = True) -> Source:
     """Source of a scalarized graph, with the array version to take over where ``math`` raises.
 
     Args:
         graph: scalarized and lowered.
-        arrays: the same function on arrays, lowered.
+        arrays: the same function on arrays, lowered; the same graph if it has numbers only.
         annotate: whether to put the user's lines above the statements that come from them.
     """
-    fallback = NumpyPrinter(Graph(f"{arrays.name}_by_arrays", arrays.inputs, arrays.outputs,
-                                  arrays.nodes, arrays.guards), annotate=False)
-    name, _ = fallback.print_function()
+    name = f"{identifier(arrays.name)}_by_arrays"
+    fallback = NumpyPrinter(Graph(name, arrays.inputs, arrays.outputs, arrays.nodes,
+                                  arrays.guards), annotate=False)
+    if graph is not arrays:
+        fallback.print_function()
     taken = [line.split(" = ")[0] for line in fallback.constants]
     printer = ScalarPrinter(graph, annotate, taken=[name, *taken, *fallback.data,
                                                     *fallback.captured])
     function, parameters = printer.print_function()
-    lines = printer.lines
+    lines, constants = printer.lines, printer.constants
     functions = [Function(function, parameters, lines)]
     if any(_RAISING.search(line) for line in lines if not line.startswith("#")):
         inside = [f"    {piece}" for line in lines for piece in line.split("\n")]
@@ -236,11 +258,9 @@ def scalar_source(graph: Graph, arrays: Graph, annotate: bool = True) -> Source:
                  for p, n in zip(parameters, graph.inputs, strict=True)]
         lines = ["try:", *inside, "except (ArithmeticError, ValueError):",
                  f"    return {name}({', '.join(given)})"]
-        functions = [Function(function, parameters, lines),
-                     Function(name, parameters, fallback.lines)]
+        others = _in_numpy(printer, parameters) if graph is arrays else fallback.lines
+        functions = [Function(function, parameters, lines), Function(name, parameters, others)]
         constants = [*printer.constants, *fallback.constants]
-    else:
-        constants = printer.constants
     hands_over = bool(graph.guards)
     text = module_text(functions, constants, hands_over)
     return Source(function, text, tuple(parameters), {**printer.data, **fallback.data},

@@ -5,7 +5,7 @@ is made of simplified nodes in turn, so one walk reaches the fixed point. Work i
 size of the graph: a row looks at no more than a few levels below its root.
 """
 
-from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,16 +24,37 @@ from .structural import STRUCTURAL
 FOLD_LIMIT = 64          # elements; larger constants stay code rather than become data
 
 
-class Simplifier:
-    """Rewrites nodes as they are added to a builder."""
+class Index:
+    """Which rules may match an operator applied to results of others; made once for a table."""
 
-    def __init__(self, builder: Builder, rules: Iterable[Rule], narrow: bool = True) -> None:
-        self.builder = builder
-        self.narrow = narrow
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.by_root: dict[Op, list[tuple[Rule, tuple[Op | None, ...]]]] = {}
         for row in rules:
             self.by_root.setdefault(row.root, []).append((row, first_operators(row.pattern)))
-        self.candidates: dict[tuple[Op, ...], tuple[Rule, ...]] = {}
+        self.known: dict[tuple[Op, ...], tuple[Rule, ...]] = {}
+
+    def candidates(self, op: Op, args: tuple[Node, ...]) -> tuple[Rule, ...]:
+        """Rules whose root and operands have these operators."""
+        key = (op, *[a.op for a in args])
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = tuple(
+                row for row, wanted in self.by_root.get(op, ())
+                if any(all(w is None or w is a for w, a in zip(order, key[1:], strict=True))
+                       for order in ((wanted, wanted[::-1]) if op.commutative else (wanted,))))
+        return found
+
+
+_index = cache(Index)
+
+
+class Simplifier:
+    """Rewrites nodes as they are added to a builder."""
+
+    def __init__(self, builder: Builder, rules: tuple[Rule, ...], narrow: bool = True) -> None:
+        self.builder = builder
+        self.narrow = narrow
+        self.index = _index(rules)
         self.supports: dict[Node, Node | None] = {}      # see support.py
         self.far_supports: dict[Node, Node | bool] = {}  # see strong.py
         self.infinite: dict[Node, bool] = {}             # see range.py
@@ -76,13 +97,9 @@ class Simplifier:
             node = structural(self, args, params)
             if node is not None and self.fits(node.type, _type(op, args, params)):
                 return node
-        if op not in self.by_root or params:
+        if params:
             return None
-        key = (op, *[a.op for a in args])
-        rows = self.candidates.get(key)
-        if rows is None:
-            rows = self.candidates[key] = self._candidates(op, [a.op for a in args])
-        for row in rows:
+        for row in self.index.candidates(op, args):
             bound: Bindings = {}
             if not row.matches(args, bound):
                 continue
@@ -102,15 +119,6 @@ class Simplifier:
         Without arrays of lower precision, a plain Python number and a NumPy scalar promote alike.
         """
         return new == old or (not self.narrow and new[:2] == old[:2])
-
-    def _candidates(self, op: Op, arg_ops: list[Op]) -> tuple[Rule, ...]:
-        out = []
-        for row, wanted in self.by_root[op]:
-            orders = [wanted, wanted[::-1]] if op.commutative else [wanted]
-            if any(all(w is None or w is a for w, a in zip(order, arg_ops, strict=True))
-                   for order in orders):
-                out.append(row)
-        return tuple(out)
 
 
 def _stays_code(op: Op, args: tuple[Node, ...], params: tuple[Any, ...]) -> bool:
@@ -135,7 +143,7 @@ def _divides_exactly(args: tuple[Node, ...], value: Any) -> bool:
     return bool(exact) and len(repr(np.asarray(value).ravel().tolist())) <= 10 * np.size(value)
 
 
-def simplify(graph: Graph, rules: Iterable[Rule] = SIMPLIFY) -> Graph:
+def simplify(graph: Graph, rules: tuple[Rule, ...] = SIMPLIFY) -> Graph:
     """The simplified graph (see the module's text)."""
     builder = Builder(graph.name)
     narrow = any(_is_narrow(node.type) for node in graph.nodes)
