@@ -46,7 +46,7 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
     if wanted and is_scalarizable(simple, ELEMENT_LIMIT):
         all_numbers = all(node.type.shape == () for node in arrays.nodes)
         scalars = arrays if all_numbers and can_print(arrays) else run(simple, SCALAR)
-        if can_print(scalars):
+        if scalars is arrays or can_print(scalars):
             return scalar_source(scalars, arrays, annotate), scalars
     if lane == "scalar":
         raise ValueError("lane=\"scalar\" needs small float64 arrays and functions that have a "

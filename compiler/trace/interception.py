@@ -224,6 +224,19 @@ def _swap(names: dict[str, Any], found: list[tuple[str, Any]]) -> None:
             names[key] = stand_in
 
 
+_reached: dict[str, tuple[Any, bool]] = {}
+
+
+def _is_reached(name: str, module: Any) -> bool:
+    """Whether functions are exchanged in a module (remembered, since there are a thousand)."""
+    known = _reached.get(name)
+    if known is None or known[0] is not module:
+        reached = module is not np and not _is_inner(name) and (
+            name in _PUBLIC or not _is_compiled(module))
+        known = _reached[name] = (module, reached)
+    return known[1]
+
+
 def _exchange(place: Place) -> None:
     """A function bound in a closure, a default, an attribute, a table or a user's namespace."""
     if isinstance(place.value, staticmethod):
@@ -275,8 +288,7 @@ def intercept(places: Iterable[Place] = ()) -> Iterator[None]:
                 _undo.append(partial(setattr, np, "__class__", ModuleType))
                 for name, module in list(sys.modules.items()):
                     names = getattr(module, "__dict__", None)
-                    if isinstance(names, dict) and module is not np and not _is_inner(name) \
-                            and (name in _PUBLIC or not _is_compiled(module)):
+                    if isinstance(names, dict) and _is_reached(name, module):
                         _swap(names, _scan(name, names))
             for place in places:
                 _exchange(place)
