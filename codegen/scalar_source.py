@@ -243,7 +243,9 @@ def scalar_source(graph: Graph, arrays: Graph, annotate: bool = True) -> Source:
     name = f"{identifier(arrays.name)}_by_arrays"
     fallback = NumpyPrinter(Graph(name, arrays.inputs, arrays.outputs, arrays.nodes,
                                   arrays.guards), annotate=False)
-    if graph is not arrays:
+    # The logistic function is spelled as a formula here, of which NumPy would warn.
+    alike = graph is arrays and all(n.op is not transcendental.expit for n in graph.nodes)
+    if not alike:
         fallback.print_function()
     taken = [line.split(" = ")[0] for line in fallback.constants]
     printer = ScalarPrinter(graph, annotate, taken=[name, *taken, *fallback.data,
@@ -258,7 +260,7 @@ def scalar_source(graph: Graph, arrays: Graph, annotate: bool = True) -> Source:
                  for p, n in zip(parameters, graph.inputs, strict=True)]
         lines = ["try:", *inside, "except (ArithmeticError, ValueError):",
                  f"    return {name}({', '.join(given)})"]
-        others = _in_numpy(printer, parameters) if graph is arrays else fallback.lines
+        others = _in_numpy(printer, parameters) if alike else fallback.lines
         functions = [Function(function, parameters, lines), Function(name, parameters, others)]
         constants = [*printer.constants, *fallback.constants]
     hands_over = bool(graph.guards)
