@@ -114,6 +114,10 @@ class TangentError(WengertError, ValueError):
     """A tangent or cotangent that does not fit the value it belongs to."""
 
 
+class EnclosingValueError(WengertError, ValueError):
+    """A function to compile on its own uses a traced value of an enclosing function."""
+
+
 class NotDifferentiableError(WengertError, TypeError):
     """A derivative was asked for through an operation that has none."""
 

@@ -19,8 +19,8 @@ from ..codegen.source import Source
 from ..compiler.arraytype import ArrayType, python_number
 from ..compiler.errors import (
     ArraySubclassError,
+    EnclosingValueError,
     SpecializationWarning,
-    TangentError,
 )
 from ..compiler.graph import Graph
 from ..compiler.trace.captures import Captures, captured_by
@@ -191,7 +191,10 @@ class Compiled:
             signature.changed = None
         inputs = [leaves[i] for i in signature.traced]
         if not signature.programs:
-            self._add_program(signature, leaves, 0)
+            try:
+                self._add_program(signature, leaves, 0)
+            except EnclosingValueError:        # the graph belongs into the enclosing trace
+                return self._inline(args, kwargs)
             self._install_entry(signature, args, kwargs)
         result = signature.programs[0].raw(*inputs)
         if type(result) is _Finished:
@@ -342,9 +345,9 @@ class Compiled:
         args, kwargs = unflatten(signature.spec, leaves)
         staged, selection, _ = self._trace(args, kwargs, captures)
         if staged.lifted:
-            raise TangentError("A compiled function uses a traced value of an enclosing function "
-                               "but none of its arguments is traced.",
-                               "Pass the value as an argument.", definition(self.function))
+            raise EnclosingValueError(
+                "A function that uses a traced value of an enclosing function cannot be compiled "
+                "on its own.", "Pass the value as an argument.", definition(self.function))
         for program in signature.retired:
             if program.is_of(staged):
                 return program
@@ -367,7 +370,7 @@ class Compiled:
         if self.request.kind == "compile" and staged.written:
             n = len(results) - len(staged.written)
             for position, value in zip(staged.written, results[n:], strict=True):
-                if isinstance(inputs[position], Tracer):
+                if isinstance(inputs[position], Tracer | np.ndarray):
                     inputs[position][...] = value
             results = results[:n]
         return packing(results)

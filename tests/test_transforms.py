@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import wengert as wg
-from wengert.compiler.errors import NonlinearRuleError, NotDifferentiableError
+from wengert.compiler.errors import ConversionError, NonlinearRuleError, NotDifferentiableError
 from wengert.compiler.graph import Node
 from wengert.compiler.interpret import interpret
 from wengert.compiler.ops.row import General, Op, elementwise_type
@@ -282,3 +282,36 @@ def test_transforms_leave_their_graph_as_it_was():
     run(graph, PIPELINE)
     assert str(graph) == before
     assert all(isinstance(node, Node) for node in graph.nodes)
+
+
+# -- inner derivatives at plain numbers ------------------------------------------------------------
+
+@pytest.mark.parametrize(("function", "slope"), [
+    (lambda x: x * wg.grad(lambda y: x + y)(1.0), 1.0),
+    (lambda x: x * wg.grad(lambda y: x * y * y)(3.0), 24.0),
+    (lambda x: wg.grad(lambda y: x**2 * wg.grad(lambda z: x * z**2 * y)(3.0))(1.5), 72.0),
+    (lambda x: wg.grad(lambda y: x * y**3 if y > 1 else x * y)(2.0), 12.0),
+    (lambda x: wg.compile(lambda y: x * y)(3.0), 3.0),
+    (lambda x: np.sum(wg.jacobian(lambda y: x**3 * y)(np.ones(2))), 24.0),
+])
+def test_inner_derivative_at_a_number_uses_the_outer_variable(function, slope):
+    gradient = wg.grad(function)
+    assert gradient(2.0) == pytest.approx(slope, rel=1e-14)
+    assert gradient(2.0) == gradient(np.float64(2.0))
+
+
+def test_guard_that_always_holds_is_not_printed():
+    gradient = wg.grad(lambda x: wg.grad(lambda y: x * y**3 if y > 1 else x * y)(2.0))
+    assert gradient(2.0) == 12.0
+    assert "other_branch" not in gradient.source
+
+
+def test_compiled_function_cannot_write_a_traced_value_into_a_captured_array():
+    buffer = np.zeros(2)
+
+    @wg.compile
+    def fill(target, x):
+        target[0] = x * x
+        return x * 3.0
+    with pytest.raises(ConversionError, match="assigned into a plain array"):
+        wg.grad(lambda x: fill(buffer, x) + buffer[0])(2.0)

@@ -17,7 +17,7 @@ from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.row import Op
 from ..transforms.transpose import is_zero
 from .cancel import WITH_ROOTS
-from .pattern import Bindings, Rule, first_operators
+from .pattern import Bindings, Rule, constant_number, first_operators
 from .rules import SIMPLIFY
 from .structural import STRUCTURAL
 
@@ -170,7 +170,10 @@ def simplify(graph: Graph, rules: tuple[Rule, ...] = SIMPLIFY) -> Graph:
         new[node] = made
     builder.origin = None
     for guard in graph.guards:
-        builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
+        node = new[guard.node]
+        value = constant_number(node)
+        if value is None or value != guard.expected:       # else it holds whatever the input
+            builder.guards.append(Guard(node, guard.expected, guard.origin))
     return builder.graph([new[n] for n in graph.outputs])
 
 

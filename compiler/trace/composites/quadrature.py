@@ -196,8 +196,8 @@ def _at(func: Any, x: Any, args: Any) -> Any:
         values = as_array(call_user(func, x, *args))
         if values.shape == x.shape and np.allclose(_plain(values), expected, 1e-13, 0.0):
             return values
-    except Exception:              # an integrand for single numbers may raise anything
-        pass
+    except Exception:              # an integrand for single numbers may raise anything here;
+        pass                       # a fault of its own is raised again by the calls below
     del builder.guards[n_guards:], LOSSES.errors[n_losses:]
     builder.decided = decided
     return np.array([call_user(func, v, *args)
