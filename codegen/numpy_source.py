@@ -17,6 +17,7 @@ from .literals import array_text
 from .names import Names, identifier
 from .source import Source
 from .template import render
+from .wrap import WIDTH as PAGE
 from .wrap import wrap
 
 WIDTH = 88               # longest expression that is written in one line
@@ -403,12 +404,20 @@ def module_text(functions: Sequence[Function], constants: Sequence[str], hands_o
     mathematics = [name for name in MATH_NAMES if (name, "(") in used]
     if mathematics:
         imports.insert(0, f"from math import {', '.join(mathematics)}\n")
-    printed = [Function(f.name, f.parameters,
-                        [part for line in f.lines for piece in line.split("\n")
-                         for part in wrap(piece)])
-               for f in functions]
+    printed = [f._replace(lines=_broken(f.lines)) for f in functions]
     return render("module.py.j2", imports=imports, constants=constants, functions=printed,
                   hands_over=hands_over).lstrip("\n")
+
+
+def _broken(lines: Iterable[str]) -> list[str]:
+    """Statements in lines of the page's width."""
+    out: list[str] = []
+    for line in lines:
+        if len(line) <= PAGE and "\n" not in line:
+            out.append(line)
+        else:
+            out += [part for piece in line.split("\n") for part in wrap(piece)]
+    return out
 
 
 def _row_text(text: str) -> str | None:

@@ -261,9 +261,11 @@ def scalar_source(graph: Graph, arrays: Graph, annotate: bool = True) -> Source:
         lines = ["try:", *inside, "except (ArithmeticError, ValueError):",
                  f"    return {name}({', '.join(given)})"]
         others = _in_numpy(printer, parameters) if alike else fallback.lines
-        functions = [Function(function, parameters, lines), Function(name, parameters, others)]
+        functions.append(Function(name, parameters, others))
+        functions[0] = functions[0]._replace(lines=lines)
         constants = [*printer.constants, *fallback.constants]
     hands_over = bool(graph.guards)
     text = module_text(functions, constants, hands_over)
+    deferred = name if len(functions) > 1 and not hands_over else ""
     return Source(function, text, tuple(parameters), {**printer.data, **fallback.data},
-                  {**printer.captured, **fallback.captured}, hands_over)
+                  {**printer.captured, **fallback.captured}, hands_over, deferred)

@@ -15,6 +15,7 @@ class Source:
         data: arrays that are too large to print; the loader puts them into the module.
         captured: arrays of the user's that stay by reference.
         calls_other_branch: whether the function hands over when a guard does not hold.
+        deferred: name of the module's last function if it is seldom called, else "".
     """
 
     name: str
@@ -23,3 +24,4 @@ class Source:
     data: dict[str, Any] = field(default_factory=dict)
     captured: dict[str, Any] = field(default_factory=dict)
     calls_other_branch: bool = False
+    deferred: str = ""

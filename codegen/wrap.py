@@ -1,5 +1,7 @@
 """Breaking long statements where a person would: after commas, before + and −."""
 
+import re
+
 WIDTH = 96
 
 
@@ -50,23 +52,27 @@ def _breaks(text: str) -> list[tuple[int, float]]:
     out: list[tuple[int, float]] = []
     depth = subscripts = 0
     opened = []
-    for i, c in enumerate(text):
-        if c in "([{":
+    for found in _MARKS.finditer(text):
+        i, mark = found.start(), found[0]
+        if mark in "([{":
             depth += 1
-            opened.append(c == "[" and i > 0 and (text[i - 1].isalnum() or text[i - 1] in "_)]"))
+            opened.append(mark == "[" and i > 0 and (text[i - 1].isalnum() or text[i - 1] in "_)]"))
             subscripts += opened[-1]
-        elif c in ")]}":
+        elif mark in ")]}":
             if not opened:                  # the last line of a statement that is broken already
                 return []
             depth -= 1
             subscripts -= opened.pop()
         elif subscripts:
             continue
-        elif c == "," and text[i + 1:i + 2] == " ":
+        elif mark == ", ":
             out.append((i + 1, depth))
-        elif c in "+-" and text[i - 1:i + 2] in (" + ", " - "):
-            out.append((i - 1, depth + 0.5 if depth else 0))
+        else:
+            out.append((i, depth + 0.5 if depth else 0))
     return out
+
+
+_MARKS = re.compile(r"[][(){}]|, | [+-](?= )")
 
 
 def _fill(head: str, text: str, breaks: list[tuple[int, float]], width: int) -> list[str]:

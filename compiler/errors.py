@@ -29,6 +29,11 @@ class Origin(NamedTuple):
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
+    @property
+    def unnamed(self) -> "Origin":
+        """The same place, without the variable."""
+        return self if self.name is None else Origin(self.file, self.line)
+
 
 class WengertError(Exception):
     """Base class of all errors raised by wengert.

@@ -3,6 +3,7 @@
 Nodes are immutable by convention and compared by identity; graphs are compared by structure.
 """
 
+import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -110,6 +111,15 @@ def constant_key(value: Any) -> tuple[Any, ...]:
     return (kind, array.dtype.str, array.shape, array.tobytes())
 
 
+def _constant_memo(value: Any) -> Any:
+    """Under what a constant is remembered in a builder; None if it is too large to compare."""
+    if type(value) is float:
+        return (CONSTANT, float, value, math.copysign(1.0, value)) if value == value else \
+            (CONSTANT, float, "nan")
+    small = is_python_number(value) or np.size(value) <= 64
+    return (CONSTANT, constant_key(value)) if small else None
+
+
 def signature(graph: Graph) -> tuple[Any, ...]:
     """A hashable value that is equal for graphs of the same structure.
 
@@ -160,19 +170,35 @@ def reachable(outputs: Iterable[Node]) -> set[Node]:
     return seen
 
 
+def needed(nodes: Sequence[Node], roots: Iterable[Node]) -> tuple[Node, ...]:
+    """Those of some topologically sorted nodes that the roots depend on, in order."""
+    kept = set(roots)
+    for node in reversed(nodes):
+        if node in kept:
+            kept.update(node.args)
+    return tuple([node for node in nodes if node in kept])
+
+
 _TYPES: dict[tuple[Any, ...], Any] = {}
 
 
 def infer(op: Op, types: tuple[Any, ...], params: Params) -> Any:
     """Type of a node; results are cached, since programs repeat few combinations."""
-    if op.expand is not None or op.reference is not None:      # made for one call: must not be kept
-        return op.type_rule(*types, **dict(zip(op.params, params, strict=True)))
     key = (op, types, params)
     found = _TYPES.get(key)
     if found is None:
         found = op.type_rule(*types, **dict(zip(op.params, params, strict=True)))
-        _TYPES[key] = found
+        if op.expand is None and op.reference is None:     # else made for one call: not kept
+            _TYPES[key] = found
     return found
+
+
+def _type_again(node: Node, args: tuple[Node, ...]) -> Any:
+    """Type of the same application on other operands."""
+    for new, old in zip(args, node.args, strict=True):
+        if new.type is not old.type:
+            return infer(node.op, tuple([a.type for a in args]), node.params)
+    return node.type
 
 
 class _Depth(threading.local):
@@ -219,6 +245,17 @@ class Builder:
             self.nodes.append(node)
         return node
 
+    def again(self, node: Node, args: tuple[Node, ...]) -> Node:
+        """A node of another graph, on operands of this one; itself if they are the same."""
+        key = (node.op, args, node.params)
+        found = self.memo.get(key)
+        if found is None:
+            found = node if args == node.args else Node(
+                node.op, args, node.params, _type_again(node, args), node.origin)
+            self.memo[key] = found
+            self.nodes.append(found)
+        return found
+
     def constant(self, value: Any) -> Node:
         """A constant: captured arrays by reference, all others by value."""
         if id(value) in self.by_reference:
@@ -228,18 +265,32 @@ class Builder:
             op = CONSTANT
             if isinstance(value, np.ndarray) and not value.dtype.isnative:
                 value = value.astype(value.dtype.newbyteorder("="))
-            small = is_python_number(value) or np.size(value) <= 64
-            key = (CONSTANT, constant_key(value)) if small else None
+            key = _constant_memo(value)
         node = self.memo.get(key) if key is not None else None
         if node is None:
             if op is CONSTANT and isinstance(value, np.ndarray):
                 value = value.copy()
                 value.flags.writeable = False
             node = Node(op, (), (), type_of(value), None, value)
-            self.nodes.append(node)
-            if key is not None:
-                self.memo[key] = node
+            self._add_constant(key, node)
         return node
+
+    def keep_constant(self, node: Node) -> Node:
+        """A constant of another graph."""
+        if node.op is CAPTURED:
+            self.by_reference[id(node.value)] = node.value
+            key: Any = (CAPTURED, id(node.value))
+        else:
+            key = _constant_memo(node.value)
+        found = self.memo.get(key) if key is not None else None
+        if found is None:
+            self._add_constant(key, node)
+        return found or node
+
+    def _add_constant(self, key: Any, node: Node) -> None:
+        self.nodes.append(node)
+        if key is not None:
+            self.memo[key] = node
 
     def graph(self, outputs: Sequence[Node]) -> Graph:
         """The finished graph."""
@@ -247,10 +298,14 @@ class Builder:
                      tuple(self.guards))
 
 
-def rebuild(graph: Graph, change: Callable[[Builder, Node, tuple[Node, ...]], Node]) -> Graph:
-    """Copy a graph node by node through ``change(builder, node, new_args)``."""
+def rebuild(graph: Graph, change: Callable[[Builder, Node, tuple[Node, ...]], Node],
+            new: dict[Node, Node] | None = None) -> Graph:
+    """Copy a graph node by node through ``change(builder, node, new_args)``; leaves are kept.
+
+    What each node became is entered into ``new``.
+    """
     builder = Builder(graph.name)
-    new: dict[Node, Node] = {}
+    new = {} if new is None else new
     for node in graph.inputs:
         new[node] = keep_leaf(builder, node)
     for node in graph.nodes:
@@ -260,7 +315,7 @@ def rebuild(graph: Graph, change: Callable[[Builder, Node, tuple[Node, ...]], No
             builder.origin = node.origin
             new[node] = change(builder, node, tuple([new[a] for a in node.args]))
         else:
-            new[node] = change(builder, node, ())
+            new[node] = keep_leaf(builder, node)
     for guard in graph.guards:
         builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
     return builder.graph([new[n] for n in graph.outputs])
@@ -272,12 +327,9 @@ def keep_leaf(builder: Builder, node: Node) -> Node:
         builder.nodes.append(node)
         builder.inputs.append(node)
         return node
-    if node.op is CAPTURED:
-        builder.by_reference[id(node.value)] = node.value
-        return builder.constant(node.value)
-    if node.op is CONSTANT:
-        return builder.constant(node.value)
-    return builder.emit(node.op, (), node.params)
+    if node.op in (CONSTANT, CAPTURED):
+        return builder.keep_constant(node)
+    return builder.again(node, ())
 
 
 def inline(builder: Builder, graph: Graph, args: Sequence[Node]) -> list[Node]:

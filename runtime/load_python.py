@@ -13,7 +13,7 @@ _COUNTER = itertools.count(1)
 
 def load(source: Source, other_branch: Callable[..., Any] | None = None
          ) -> Callable[..., Any]:
-    """The module's function.
+    """The module's function. A deferred function is compiled when it is called for the first time.
 
     Args:
         source: generated module.
@@ -23,7 +23,14 @@ def load(source: Source, other_branch: Callable[..., Any] | None = None
     linecache.cache[filename] = (len(source.text), None, source.text.splitlines(True), filename)
     module = ModuleType(source.name)
     module.__dict__.update(source.data)
-    exec(compile(source.text, filename, "exec"), module.__dict__)   # the text is our own
+    at = source.text.find(f"\ndef {source.deferred}(") if source.deferred else len(source.text)
+    exec(compile(source.text[:at], filename, "exec"), module.__dict__)   # the text is our own
+    if source.deferred:
+        def deferred(*args: Any) -> Any:
+            above = "\n" * source.text.count("\n", 0, at)         # lines keep their numbers
+            exec(compile(above + source.text[at:], filename, "exec"), module.__dict__)
+            return module.__dict__[source.deferred](*args)
+        module.__dict__[source.deferred] = deferred
     module.__dict__.update(source.captured)
     if other_branch is not None:
         module.__dict__["other_branch"] = other_branch

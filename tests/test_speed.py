@@ -333,3 +333,16 @@ def test_functions_that_are_refused_are_refused_although_loaded_later():
             "\n    try:\n        wg.grad(f)(np.eye(2))\n"
             "    except wg.WengertError as error:\n        print(type(error).__name__)")
     assert run(code) == ["UnsupportedFunctionError"] * 2
+
+
+def test_the_version_for_what_mathematics_refuses_is_compiled_when_needed():
+    gradient = wg.grad(lambda x: np.log(x) ** 2)
+    gradient(2.0)
+    (program,) = gradient.programs
+    names, name = program.raw.__globals__, program.source.deferred
+    waiting = names[name]
+    with np.errstate(all="ignore"):
+        assert gradient(0.0) == -np.inf
+    assert names[name] is not waiting
+    lines = program.source.text.splitlines()
+    assert lines[names[name].__code__.co_firstlineno - 1].startswith(f"def {name}(")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..graph import CONSTANT, PICK, Builder, Graph, Node, keep_leaf, rebuild
+from ..graph import CONSTANT, PICK, Builder, Graph, Node, rebuild
 from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.decompositions import ALONE
 from ..transforms.transpose import is_zero
@@ -14,29 +14,28 @@ from .simplify import FOLD_LIMIT
 def lower_products(graph: Graph) -> Graph:
     """Structural zeros have done their work: ``scale`` is a product, constant choices constants."""
     def change(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
-        if not node.args:
-            return keep_leaf(builder, node)
+        if node.op is arithmetic.scale:
+            return builder.emit(arithmetic.mul, args)
         if node.op is comparison.where and all(a.op is CONSTANT for a in args) and \
                 node.type.size <= FOLD_LIMIT:
             return builder.constant(np.where(*[a.value for a in args]).astype(node.type.dtype))
-        op = arithmetic.mul if node.op is arithmetic.scale else node.op
-        return builder.emit(op, args, node.params)
+        return builder.again(node, args)
     return rebuild(graph, change)
 
 
 def flip_differences(graph: Graph) -> Graph:
     """−(x − y) = y − x, where the difference itself is not needed."""
+    if not any(n.op is arithmetic.neg and n.args[0].op is arithmetic.sub for n in graph.nodes):
+        return graph
     uses = _uses(graph)
     kept = {*graph.outputs, *[guard.node for guard in graph.guards]}
 
     def change(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
-        if not node.args:
-            return keep_leaf(builder, node)
         if node.op is arithmetic.neg:
             (old,), (new,) = node.args, args
             if new.op is arithmetic.sub and old not in kept and len(uses[old]) == 1:
                 return builder.emit(arithmetic.sub, new.args[::-1])
-        return builder.emit(node.op, args, node.params)
+        return builder.again(node, args)
     return rebuild(graph, change)
 
 
@@ -50,14 +49,12 @@ def single_results(graph: Graph) -> Graph:
         return graph
 
     def change(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
-        if not node.args:
-            return keep_leaf(builder, node)
         if node.op is PICK and len(used[node.args[0]]) == 1:
             whole = args[0]
             alone = ALONE.get((whole.op, node.params[0]))
             if alone is not None:
                 return builder.emit(alone, whole.args, whole.params)
-        return builder.emit(node.op, args, node.params)
+        return builder.again(node, args)
     return rebuild(graph, change)
 
 
@@ -113,16 +110,11 @@ def _elements(node: Node, uses: Mapping[Node, list[Node]]) -> dict[int, Node] | 
 
 
 def _with_stacks(graph: Graph, elements: Mapping[Node, dict[int, Node]]) -> Graph:
-    new: dict[Node, Node] = {node: node for node in graph.inputs}
+    new: dict[Node, Node] = {}
 
     def change(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
-        if not node.args:
-            out = keep_leaf(builder, node)
-        elif node in elements:
+        if node in elements:
             parts = elements[node]
-            out = builder.emit(layout.stack, tuple(new[parts[i]] for i in range(len(parts))), (0,))
-        else:
-            out = builder.emit(node.op, args, node.params)
-        new[node] = out
-        return out
-    return rebuild(graph, change)
+            return builder.emit(layout.stack, tuple(new[parts[i]] for i in range(len(parts))), (0,))
+        return builder.again(node, args)
+    return rebuild(graph, change, new)

@@ -1,10 +1,9 @@
 """Dead code: what feeds neither an output nor a guard is dropped."""
 
-from ..graph import Graph, reachable
+from ..graph import Graph, needed
 
 
 def remove_dead(graph: Graph) -> Graph:
     """The graph without dead nodes; inputs stay, since they are the signature."""
-    kept = reachable([*graph.outputs, *[g.node for g in graph.guards], *graph.inputs])
-    return Graph(graph.name, graph.inputs, graph.outputs,
-                 tuple(n for n in graph.nodes if n in kept), graph.guards)
+    kept = needed(graph.nodes, [*graph.outputs, *[g.node for g in graph.guards], *graph.inputs])
+    return Graph(graph.name, graph.inputs, graph.outputs, kept, graph.guards)

@@ -27,7 +27,7 @@ _OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", a
 _CONSTANTS = frozenset("cdk")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """A rewrite ``pattern → replacement`` with its exactness class.
 

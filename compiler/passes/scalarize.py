@@ -83,7 +83,7 @@ def scalarize(graph: Graph) -> Graph:
     for node in graph.nodes:
         if node.op is INPUT:
             continue
-        builder.origin = node.origin._replace(name=None) if node.origin else None
+        builder.origin = node.origin and node.origin.unnamed
         values[node] = _value(builder, node, [values[a] for a in node.args], tangents)
         if node.type.shape == () and node.origin and node.origin.name:
             made = values[node].node

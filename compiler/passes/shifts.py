@@ -8,7 +8,7 @@ and what a person would write remains: p − y.
 
 from collections.abc import Mapping
 
-from ..graph import Builder, Graph, Node, keep_leaf, rebuild
+from ..graph import Builder, Graph, Node, rebuild
 from ..ops import arithmetic, control, indexing, layout, reduction, transcendental
 from ..ops.row import Op
 
@@ -21,16 +21,10 @@ def settle_shifts(graph: Graph) -> Graph:
     new: dict[Node, Node] = {}
 
     def change(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
-        if not node.args:
-            made = keep_leaf(builder, node)
-        elif node in shifted:
-            made = _with_constant_shift(builder, node, shifted[node], new)
-        else:
-            made = builder.emit(node.op, args, node.params)
-        new[node] = made
-        return made
-    new.update({node: node for node in graph.inputs})
-    return rebuild(graph, change)
+        if node in shifted:
+            return _with_constant_shift(builder, node, shifted[node], new)
+        return builder.again(node, args)
+    return rebuild(graph, change, new)
 
 
 def _shift(node: Node) -> Node | None:

@@ -72,6 +72,18 @@ class Simplifier:
             builder.memo[op, args, params] = found
         return found
 
+    def again(self, node: Node, args: tuple[Node, ...]) -> Node:
+        """A node of another graph on simplified operands, simplified; itself if nothing is new."""
+        if args != node.args:
+            return self.make(node.op, args, node.params)
+        key = (node.op, args, node.params)
+        memo = self.builder.memo
+        found = memo.get(key)
+        if found is None:
+            found = memo[key] = self._fold(*key) or self._rewrite(*key) or self.builder.again(
+                node, args)
+        return found
+
     def _fold(self, op: Op, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
         if not args or op is PICK:
             return None
@@ -160,14 +172,12 @@ def simplify(graph: Graph, rules: tuple[Rule, ...] = SIMPLIFY) -> Graph:
             continue
         # Only the node that stands for the whole application takes its name.
         origin = node.origin
-        builder.origin = origin._replace(name=None) if origin and origin.name else origin
+        builder.origin = origin and origin.unnamed
         n_before = len(builder.nodes)
-        made = simplifier.make(node.op, tuple([new[a] for a in node.args]), node.params)
-        if origin and origin.name and made.args and made in builder.nodes[n_before:] and (
-                made.origin is None
-                or made.origin.name is None):
+        made = new[node] = simplifier.again(node, tuple([new[a] for a in node.args]))
+        if origin and origin.name and made.origin is not origin and made.args and \
+                made in builder.nodes[n_before:] and not (made.origin and made.origin.name):
             made.origin = origin
-        new[node] = made
     builder.origin = None
     for guard in graph.guards:
         node = new[guard.node]

@@ -37,7 +37,7 @@ def smooth(graph: Graph) -> Graph:
         rewrite = _REWRITES.get(node.op)
         made = rewrite(builder, args, node.params) if rewrite is not None else None
         if made is None or not simplifier.fits(made.type, node.type):
-            made = builder.emit(node.op, args, node.params)
+            made = builder.again(node, args)
         new[node] = made
     builder.origin = None
     guards = [Guard(new[g.node], g.expected, g.origin) for g in graph.guards]

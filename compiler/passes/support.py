@@ -210,42 +210,39 @@ def support(s: Rewriter, node: Node) -> Node | None:
     graph is linear.
     """
     known = s.supports
+    if node in known:
+        return known[node]
     stack = [node]
     while stack:
         n = stack[-1]
-        missing = [a for a in _relevant(n) if a not in known] if n not in known else []
-        if missing:
-            stack += missing
-            continue
         if n not in known:
-            mask = _mask(s, n)
+            relevant = () if is_zero(n) else n.args[_RELEVANT.get(n.op, _NONE)]
+            missing = [a for a in relevant if a not in known]
+            if missing:
+                stack += missing
+                continue
+            mask = _mask(s, n, [known[a] for a in relevant])
             known[n] = None if mask is not None and is_true(mask) else mask
         stack.pop()
     return known[node]
 
 
-def _relevant(node: Node) -> tuple[Node, ...]:
-    """The operands whose structural zeros may be zeros of the result."""
-    op = node.op
-    if is_zero(node):
-        return ()
-    if op is comparison.where:
-        return node.args[1:]
-    if op in _WRITTEN or op in (arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.scale):
-        return node.args[:2]
-    if op in _KEPT or op in _MOVED or op in (layout.broadcast_to, arithmetic.div):
-        return node.args[:1]
-    return node.args if op in _JOINED else ()
+# The operands whose structural zeros may be zeros of the result.
+_NONE = slice(0, 0)
+_RELEVANT = {comparison.where: slice(1, None)} | dict.fromkeys(
+    (*_WRITTEN, arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.scale), slice(2)
+) | dict.fromkeys((*_KEPT, *_MOVED, layout.broadcast_to, arithmetic.div), slice(1)
+) | dict.fromkeys(_JOINED, slice(None))
 
 
-def _mask(s: Rewriter, node: Node) -> Node | None:
+def _mask(s: Rewriter, node: Node, masks: list[Node | None]) -> Node | None:
+    """The mask of a node, given those of its relevant operands."""
     op = node.op
-    if is_zero(node):
+    if masks.count(None) == len(masks) and op is not layout.pad:
+        if not is_zero(node):
+            return None
         small = node.type.size <= _KNOWN
         return s.builder.constant(np.zeros(node.type.shape, bool) if small else np.bool_(False))
-    masks = [s.supports[a] for a in _relevant(node)]
-    if all(m is None for m in masks) and op is not layout.pad:
-        return None
     if op in (arithmetic.mul, arithmetic.scale):
         return _all_of(s, [m for m in masks if m is not None])
     if op in (arithmetic.add, arithmetic.sub):
@@ -260,7 +257,8 @@ def _mask(s: Rewriter, node: Node) -> Node | None:
         return apply(node.args[0], *wide)
     if op in _KEPT or op in (layout.broadcast_to, arithmetic.div):
         return wide[0]
-    full = [_full(s, m, a.type.shape) for m, a in zip(wide, _relevant(node), strict=True)]
+    relevant = node.args[_RELEVANT.get(op, _NONE)]
+    full = [_full(s, m, a.type.shape) for m, a in zip(wide, relevant, strict=True)]
     if op is indexing.scatter_add:
         # Added to an element that may be in use already: the union of both.
         op = indexing.setitem

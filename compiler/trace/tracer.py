@@ -65,7 +65,7 @@ def enter(function: Any, builder: TraceBuilder, args: Sequence[Any], kwargs: dic
     if origin is None:
         return function(*args, **kwargs)
     n_before = len(builder.nodes)
-    builder.origin = origin._replace(name=None) if origin.name else origin
+    builder.origin = origin.unnamed
     try:
         out = function(*args, **kwargs)
     except WengertError as error:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arraytype import ArrayType
-from ..errors import NonlinearRuleError
+from ..errors import NonlinearRuleError, Origin
 from ..graph import CONSTANT, INPUT, PICK, Node
 from ..ops import arithmetic, indexing, layout
 from ..ops.row import (
@@ -228,7 +228,7 @@ def sweep(builder: TraceBuilder, nodes: Sequence[Node], varied: set[Node], cts: 
             parts[index] = ct if parts[index] is None else parts[index] + ct
             continue
         if node.origin:
-            builder.origin = node.origin._replace(name=None)
+            builder.origin = node.origin.unnamed
         args = [wrap(builder, new.get(a, a)) for a in node.args]
         out = wrap(builder, new.get(node, node))
         found = pull_back(builder, node, args, out, ct, wanted)
@@ -253,4 +253,4 @@ def _name_bar(builder: TraceBuilder, ct: Any, arg: Node) -> None:
     if arg.origin and arg.origin.name and (node.origin is None or node.origin.name is None) \
             and node.op is not CONSTANT and node.op is not INPUT:
         place = node.origin or arg.origin
-        node.origin = place._replace(name=f"{arg.origin.name}_bar")
+        node.origin = Origin(place.file, place.line, f"{arg.origin.name}_bar")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arraytype import ArrayType
-from ..graph import PICK, Graph, Guard, Node, keep_leaf, reachable
+from ..graph import PICK, Graph, Guard, Node, keep_leaf, needed
 from ..ops.row import ZeroDerivative
 from ..trace.tracer import TraceBuilder, Tracer
 from .jvp import fit_tangent, is_differentiable, zeros
@@ -67,9 +67,9 @@ def vjp(graph: Graph, wrt: Sequence[int], seeded: Sequence[int] | None = None,
     builder.closed = True
     outputs = [new[n] for n in graph.outputs] + found
     # The tangents of linearized operators are dropped here; nothing that is kept uses them.
-    kept = reachable([*builder.inputs, *outputs, *[g.node for g in builder.guards]])
-    return Graph(builder.name, tuple(builder.inputs), tuple(outputs),
-                 tuple(n for n in builder.nodes if n in kept), tuple(builder.guards))
+    kept = needed(builder.nodes, [*builder.inputs, *outputs, *[g.node for g in builder.guards]])
+    return Graph(builder.name, tuple(builder.inputs), tuple(outputs), kept,
+                 tuple(builder.guards))
 
 
 def _unit_seed(builder: TraceBuilder, type: ArrayType) -> Tracer:
