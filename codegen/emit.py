@@ -10,6 +10,7 @@ from .scalar_source import can_print, scalar_source
 from .source import Source
 
 ELEMENT_LIMIT = 40_000       # elements of all values; more is certainly array code
+_FEW = 4
 _LEAVES = (INPUT, CONSTANT, CAPTURED)
 _PLACING = (indexing.getitem, indexing.setitem, layout.stack, layout.broadcast_to, layout.reshape)
 
@@ -30,6 +31,15 @@ def is_by_element(graph: Graph) -> bool:
     return numbers > 4 * arrays
 
 
+def _is_short(graph: Graph) -> bool:
+    """Whether arrays are so short that code by element may be shorter than theirs."""
+    return all(isinstance(node.type, ArrayType) and node.type.size <= _FEW for node in graph.nodes)
+
+
+def _operations(graph: Graph) -> int:
+    return sum(node.op not in _LEAVES and node.op not in _PLACING for node in graph.nodes)
+
+
 def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
          ) -> tuple[Source, Graph]:
     """Source of a differentiated graph, and the graph it was printed from.
@@ -42,11 +52,13 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
     """
     simple = run(graph, SIMPLE)
     arrays = run(simple, LOWER)
-    wanted = lane == "scalar" or (lane == "auto" and by_element)
+    short = lane == "auto" and not by_element and _is_short(simple)
+    wanted = lane == "scalar" or (lane == "auto" and by_element) or short
     if wanted and is_scalarizable(simple, ELEMENT_LIMIT):
         all_numbers = all(node.type.shape == () for node in arrays.nodes)
         scalars = arrays if all_numbers and can_print(arrays) else run(simple, SCALAR)
-        if scalars is arrays or can_print(scalars):
+        if (scalars is arrays or can_print(scalars)) and not (
+                short and _operations(scalars) >= _operations(arrays)):
             return scalar_source(scalars, arrays, annotate), scalars
     if lane == "scalar":
         raise ValueError("lane=\"scalar\" needs small float64 arrays and functions that have a "

@@ -34,6 +34,7 @@ _MATH = {
 _OPERATORS = frozenset((
     "add", "sub", "mul", "neg", "div", "less", "less_equal", "greater", "greater_equal", "equal",
     "not_equal", "mod"))
+_ARITHMETIC = (arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div)
 _SPARSE = 16             # elements
 Spelling = Callable[[list[Expression], Node], Expression]
 
@@ -83,8 +84,14 @@ _SPELLINGS: dict[Op, Spelling] = {
     transcendental.reciprocal: lambda a, n: infix("/", 5, number(1.0), a[0]),
     transcendental.expit: lambda a, n: infix("/", 5, number(1.0), infix(
         "+", 4, number(1.0), Expression(f"exp({_negated(a[0])})"))),
-    arithmetic.as_float: lambda a, n: a[0],
+    arithmetic.as_float: lambda a, n: a[0] if n.args[0].type.dtype.kind == "f" else
+        Expression(f"float({a[0].text})"),
 }
+
+
+def _is_exact_integer(node: Node) -> bool:
+    """Whether this is a Python integer that is a float as well."""
+    return node.op is CONSTANT and type(node.value) is int and abs(node.value) < 2 ** 53
 
 
 def can_print(graph: Graph) -> bool:
@@ -122,6 +129,13 @@ class ScalarPrinter(NumpyPrinter):
             shape = ", ".join(map(str, node.params[0]))         # faster than nested lists
             return Expression(f"{args[0].text}.reshape({shape})")
         return super().express(node)
+
+    def operand(self, user: Node, position: int) -> Expression:
+        """An operand as it appears in the user's expression."""
+        arg = user.args[position]
+        if user.op in _ARITHMETIC and user.type.dtype.kind == "f" and _is_exact_integer(arg):
+            return number(float(arg.value))        # Python computes fastest with floats alone
+        return super().operand(user, position)
 
     def _is_sparse(self, stack: Node) -> bool:
         """Whether most of many elements are constants, as in the Jacobian of a large system."""

@@ -346,3 +346,30 @@ def test_the_version_for_what_mathematics_refuses_is_compiled_when_needed():
     assert names[name] is not waiting
     lines = program.source.text.splitlines()
     assert lines[names[name].__code__.co_firstlineno - 1].startswith(f"def {name}(")
+
+
+def test_short_arrays_are_written_out_where_that_is_shorter():
+    def rosenbrock(x):
+        return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+    gradient = wg.grad(rosenbrock)
+    x = np.array([1.2, 0.7])
+    np.testing.assert_allclose(gradient(x), [355.6, -148.0], rtol=1e-13)
+    assert "return np.array([-2.0 * (1.0 - x0) - 400.0 * t * x0, 200.0 * t])" in gradient.source
+    gradient(np.arange(5.0))
+    assert "tolist" not in gradient.source
+
+
+def test_integers_become_floats_by_element():
+    f = wg.compile(lambda i: np.array([i[0], i[1] * i[1]]).astype(float) * 1.0, lane="scalar")
+    found = f(np.array([1, 2]))
+    assert "tolist" in f.source
+    assert found.dtype == np.float64
+    assert found.tolist() == [1.0, 4.0]
+
+
+def test_elements_that_are_constants():
+    def f(x):
+        y = np.zeros_like(x)
+        y[0] = x[1]
+        return np.sin(y) + np.cos(y)
+    assert wg.compile(f, lane="scalar")(np.array([1.0, 0.0])).tolist() == [1.0, 1.0]

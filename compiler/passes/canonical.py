@@ -8,6 +8,7 @@ from ..graph import CONSTANT, PICK, Builder, Graph, Node, rebuild
 from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.decompositions import ALONE
 from ..transforms.transpose import is_zero
+from .pattern import constant_number
 from .simplify import FOLD_LIMIT
 
 
@@ -23,9 +24,10 @@ def lower_products(graph: Graph) -> Graph:
     return rebuild(graph, change)
 
 
-def flip_differences(graph: Graph) -> Graph:
-    """−(x − y) = y − x, where the difference itself is not needed."""
-    if not any(n.op is arithmetic.neg and n.args[0].op is arithmetic.sub for n in graph.nodes):
+def take_in_signs(graph: Graph) -> Graph:
+    """−(x − y) = y − x and −(c·x) = (−c)·x, where what is negated is not needed itself."""
+    if not any(n.op is arithmetic.neg and n.args[0].op in (arithmetic.sub, arithmetic.mul)
+               for n in graph.nodes):
         return graph
     uses = _uses(graph)
     kept = {*graph.outputs, *[guard.node for guard in graph.guards]}
@@ -33,8 +35,14 @@ def flip_differences(graph: Graph) -> Graph:
     def change(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
         if node.op is arithmetic.neg:
             (old,), (new,) = node.args, args
-            if new.op is arithmetic.sub and old not in kept and len(uses[old]) == 1:
-                return builder.emit(arithmetic.sub, new.args[::-1])
+            if old not in kept and len(uses[old]) == 1:
+                if new.op is arithmetic.sub:
+                    return builder.emit(arithmetic.sub, new.args[::-1])
+                real_product = new.op is arithmetic.mul and new.type.dtype.kind == "f"
+                number = constant_number(new.args[0]) if real_product else None
+                if isinstance(number, (int, float, np.floating)):
+                    factor = builder.constant(-number)
+                    return builder.emit(arithmetic.mul, (factor, new.args[1]))
         return builder.again(node, args)
     return rebuild(graph, change)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ..graph import Graph
 from ..verify import verify
-from .canonical import assemble, flip_differences, lower_products, single_results
+from .canonical import assemble, lower_products, single_results, take_in_signs
 from .dead import remove_dead
 from .expand import expand
 from .scalarize import scalarize
@@ -19,11 +19,11 @@ PREPARE: tuple[Pass, ...] = (remove_dead, simplify, settle_shifts, smooth, remov
 
 # After it. ``lower_products`` uncovers nothing new, so one simplification is enough.
 SIMPLE: tuple[Pass, ...] = (expand, remove_dead, simplify, remove_dead)
-LOWER: tuple[Pass, ...] = (lower_products, flip_differences, assemble,
+LOWER: tuple[Pass, ...] = (lower_products, take_in_signs, assemble,
                             single_results, remove_dead)
 PIPELINE: tuple[Pass, ...] = SIMPLE + LOWER
 SCALAR: tuple[Pass, ...] = (scalarize, remove_dead, simplify, remove_dead, lower_products,
-                            flip_differences, remove_dead)
+                            take_in_signs, remove_dead)
 
 VERIFY_AFTER_EVERY_PASS = False      # switched on by the test-suite
 

@@ -14,7 +14,7 @@ from ..arraytype import ArrayType
 from ..graph import CAPTURED, CONSTANT, INPUT, Graph, Guard, Node
 from ..ops import arithmetic, comparison, contraction, indexing, layout, reduction, transcendental
 from ..ops.row import Op
-from ..trace.tracer import TraceBuilder, Tracer, record
+from ..trace.tracer import TraceBuilder, Tracer
 
 _BY_OBJECTS = frozenset((
     layout.reshape, layout.transpose, layout.broadcast_to, layout.concatenate, layout.stack,
@@ -131,16 +131,20 @@ def _value(builder: TraceBuilder, node: Node, args: list[Any], tangents: set[Nod
             _object_array(value.shape, [Tracer(builder, builder.constant(v))
                                         for v in value.ravel().tolist()])
     if node.op in (arithmetic.convert, arithmetic.as_float):
-        return args[0]
+        kinds = node.type.dtype.kind, node.args[0].type.dtype.kind
+        if kinds[0] != "f" or kinds[1] == "f":
+            return args[0]
+        return _elementwise(builder, arithmetic.as_float, args, node.type.shape)
     if node.op in _EXTREMA:
         if node.op in (reduction.any, reduction.all) and node.args[0].type.dtype != bool:
-            args = [_elementwise(comparison.not_equal, [args[0], 0], node.args[0].type.shape)]
-        return _extremum(_EXTREMA[node.op], args[0], node.settings)
+            args = [_elementwise(builder, comparison.not_equal, [args[0], 0],
+                                 node.args[0].type.shape)]
+        return _extremum(builder, _EXTREMA[node.op], args[0], node.settings)
     if node.op is reduction.norm:
-        squares = _elementwise(transcendental.square, args, node.args[0].type.shape)
+        squares = _elementwise(builder, transcendental.square, args, node.args[0].type.shape)
         total = reduction.sum.call(np.asarray(squares, dtype=object) if not isinstance(
             squares, Tracer) else _object_array((), [squares]), **node.settings)
-        return _elementwise(transcendental.sqrt, [total], node.type.shape)
+        return _elementwise(builder, transcendental.sqrt, [total], node.type.shape)
     if node.op in _BY_OBJECTS:
         n_data = len(args)
         if node.op in (indexing.getitem, indexing.setitem, indexing.scatter_add):
@@ -153,7 +157,7 @@ def _value(builder: TraceBuilder, node: Node, args: list[Any], tangents: set[Nod
             return _map(lambda v: v.value if isinstance(v, _Product) else v, out)
         out = node.op.call(*data, *index, **node.settings)
         return out.item() if isinstance(out, np.ndarray) and out.ndim == 0 else out
-    return _elementwise(node.op, args, node.type.shape)
+    return _elementwise(builder, node.op, args, node.type.shape)
 
 
 def _map(function: Callable[[Any], Any], value: Any) -> Any:
@@ -164,17 +168,22 @@ def _map(function: Callable[[Any], Any], value: Any) -> Any:
     return _object_array(value.shape, [function(v) for v in value.ravel()])
 
 
-def _elementwise(op: Op, args: list[Any], shape: tuple[int, ...]) -> Any:
+def _elementwise(builder: TraceBuilder, op: Op, args: list[Any], shape: tuple[int, ...]) -> Any:
     if shape == ():
-        return record(op, [a.item() if isinstance(a, np.ndarray) and a.dtype == object else a
-                           for a in args], ())
+        return _apply(builder, op, [a.item() if isinstance(a, np.ndarray) and a.dtype == object
+                                    else a for a in args])
     wide = [np.broadcast_to(_object_array((), [a]) if not isinstance(a, np.ndarray)
                             or (isinstance(a, Tracer) and not a.shape and type(a) is Tracer)
                             else a, shape).ravel() for a in args]
-    return _object_array(shape, [record(op, items, ()) for items in zip(*wide, strict=True)])
+    return _object_array(shape, [_apply(builder, op, items) for items in zip(*wide, strict=True)])
 
 
-def _extremum(op: Op, x: Any, settings: dict[str, Any]) -> Any:
+def _apply(builder: TraceBuilder, op: Op, items: Sequence[Any]) -> Tracer:
+    """One application on elements, some of which may be plain numbers."""
+    return Tracer(builder, builder.emit(op, tuple([builder.lift(v) for v in items])))
+
+
+def _extremum(builder: TraceBuilder, op: Op, x: Any, settings: dict[str, Any]) -> Any:
     x = np.asarray(x, dtype=object) if not isinstance(x, Tracer) else _object_array((), [x])
     axis = settings["axis"]
     kept = [i for i in range(x.ndim) if i not in axis]
@@ -183,7 +192,7 @@ def _extremum(op: Op, x: Any, settings: dict[str, Any]) -> Any:
     for row in rows.reshape(-1, rows.shape[-1]):
         total = row[0]
         for v in row[1:]:
-            total = record(op, (total, v), ())
+            total = _apply(builder, op, (total, v))
         flat.append(total)
     shape = tuple(1 if i in axis else n for i, n in enumerate(x.shape)) if settings["keepdims"] \
         else rows.shape[:-1]

@@ -6,6 +6,7 @@ it calls, can take a value, and what is inside these values; ``watch.py`` watche
 """
 
 import builtins
+import dis
 import sys
 from array import array
 from collections import deque
@@ -219,7 +220,8 @@ class _Walk:
         space = function.__globals__
         for name in sorted(names & space.keys()):
             self.place(space, "item", name, space[name], depth)
-        self.out.watch.absent(space, names & vars(builtins).keys() - space.keys())
+        hidden = names & vars(builtins).keys() - space.keys()
+        self.out.watch.absent(space, hidden and hidden & set(_globals(function.__code__)))
 
     def holder(self, value: Any, depth: int) -> None:
         """An object, class or module, whose attributes are looked at when all code is known."""
@@ -324,6 +326,16 @@ def _is_installed(root: str) -> bool:
         file = getattr(sys.modules.get(root), "__file__", None) or ""
         known = _INSTALLED[root] = "site-packages" in file or "dist-packages" in file
     return known
+
+
+def _globals(code: CodeType) -> Iterator[str]:
+    """Names in the code that are looked up in the module, then in Python: no attributes."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _globals(constant)
 
 
 def _names(code: CodeType) -> Iterator[str]:
