@@ -63,29 +63,43 @@ exponent = piecewise_constant("exponent", lambda x: np.frexp(x)[1],
 spacing = piecewise_constant("spacing", np.spacing)
 
 
-def _orders(t: Any) -> Any:
-    return 0.0 if t is None else t
+def _select_row(name: Any, call: Any, wins: Any, holds: Any) -> Any:
+    """Row of a choice between two operands; ties take the mean.
 
+    Args:
+        name: of the row.
+        call: NumPy's function.
+        wins: where the first operand is the result and the second is not.
+        holds: where the first operand is the result, ties included.
+    """
+    def half(x: Any, y: Any, t: Any) -> Any:
+        return np.where(x == y, 0.5 * t, t)
 
-def _select_jvp(first_wins: Any) -> Any:
-    """Derivative of a choice between two operands; ties take the mean."""
+    def of_first(t: Any, x: Any, y: Any) -> Any:
+        return np.where(holds(x, y), half(x, y, t), 0.0)
+
+    def of_second(t: Any, x: Any, y: Any) -> Any:
+        return np.where(wins(x, y), 0.0, half(x, y, t))
+
     def jvp(args: Any, tangents: Any, out: Any) -> Any:
-        x, y = args
-        tx, ty = map(_orders, tangents)
-        return np.where(x == y, 0.5 * (tx + ty), np.where(first_wins(x, y), tx, ty))
-    return jvp
-
-
-def _select_row(name: Any, call: Any, first_wins: Any) -> Any:
-    return Op(name, call, elementwise_type(call), General(_select_jvp(first_wins)),
+        (x, y), (tx, ty) = args, tangents
+        if ty is None:
+            return of_first(tx, x, y)
+        if tx is None:
+            return of_second(ty, x, y)
+        return np.where(x == y, 0.5 * (tx + ty), np.where(wins(x, y), tx, ty))
+    return Op(name, call, elementwise_type(call),
+              General(jvp, transposes={0: of_first, 1: of_second}),
               python=f"np.{name}", domain=((-2.0, 2.0),) * 2, commutative=True)
 
 
-maximum = _select_row("maximum", np.maximum, lambda x, y: x > y)
-minimum = _select_row("minimum", np.minimum, lambda x, y: x < y)
+maximum = _select_row("maximum", np.maximum, lambda x, y: x > y, lambda x, y: x >= y)
+minimum = _select_row("minimum", np.minimum, lambda x, y: x < y, lambda x, y: x <= y)
 # NaN loses in fmax and fmin.
-fmax = _select_row("fmax", np.fmax, lambda x, y: (x > y) | np.isnan(y))
-fmin = _select_row("fmin", np.fmin, lambda x, y: (x < y) | np.isnan(y))
+fmax = _select_row("fmax", np.fmax, lambda x, y: (x > y) | np.isnan(y),
+                   lambda x, y: (x >= y) | np.isnan(y))
+fmin = _select_row("fmin", np.fmin, lambda x, y: (x < y) | np.isnan(y),
+                   lambda x, y: (x <= y) | np.isnan(y))
 
 
 def _absolute_jvp(args: Any, tangents: Any, out: Any) -> Any:
