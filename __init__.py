@@ -12,6 +12,7 @@ from .runtime.api import (
     trace,
     value_and_grad,
     vjp,
+    vmap,
 )
 from .runtime.check import check_grads
 from .runtime.custom import custom_jvp, custom_vjp
@@ -24,4 +25,4 @@ __version__ = "0.1.0"
 
 __all__ = ["WengertError", "check_grads", "compile", "custom_jvp", "custom_vjp", "elementwise",
            "explain_nan", "from_sympy", "grad", "hessian", "hvp", "jacobian", "jvp",
-           "stop_gradient", "to_sympy", "trace", "value_and_grad", "vjp", "wengert_table"]
+           "stop_gradient", "to_sympy", "trace", "value_and_grad", "vjp", "vmap", "wengert_table"]

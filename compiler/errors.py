@@ -114,12 +114,20 @@ class TangentError(WengertError, ValueError):
     """A tangent or cotangent that does not fit the value it belongs to."""
 
 
+class BatchAxisError(WengertError, ValueError):
+    """``in_axes`` or ``out_axes`` of ``vmap`` does not fit the arguments or the results."""
+
+
 class EnclosingValueError(WengertError, ValueError):
     """A function to compile on its own uses a traced value of an enclosing function."""
 
 
 class NotDifferentiableError(WengertError, TypeError):
     """A derivative was asked for through an operation that has none."""
+
+
+class BatchedBranchError(NotDifferentiableError):
+    """A branch under ``vmap`` depends on a value that differs within the batch."""
 
 
 class EqualityBranchError(NotDifferentiableError):

@@ -135,7 +135,7 @@ class Application:
             return _sum_shared(many, _differentiable(batched, self.in_types))
         body = None if self.body is None else batch_all(self.body, size, batched)
         reference = None if self.reference is None else Mapped(
-            self.reference, size, batched, len(self.out_types) == 1)
+            self.reference, size, batched, out_types)
         op = Application(self.name, self.where, body, reference, in_types, out_types, rule,
                          self.reverse).operator()
         return op(*args)
@@ -233,14 +233,18 @@ class Mapped:
     reference: Function
     size: int
     batched: tuple[bool, ...]
-    single: bool
+    out_types: tuple[ArrayType, ...]
 
     def __call__(self, *args: Any) -> Any:
         """Loop over the examples."""
+        single = len(self.out_types) == 1
+        if not self.size:
+            empty = tuple(np.empty(t.shape, t.dtype) for t in self.out_types)
+            return empty[0] if single else empty
         rows = [self.reference(*[a[i] if b else a
                                  for a, b in zip(args, self.batched, strict=True)])
                 for i in range(self.size)]
-        return np.stack(rows) if self.single else tuple(map(np.stack, zip(*rows, strict=True)))
+        return np.stack(rows) if single else tuple(map(np.stack, zip(*rows, strict=True)))
 
 
 def call_flat(function: Function, leaves: Sequence[Any], operands: Sequence[int], spec: Any,

@@ -67,7 +67,48 @@ def transpose(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> N
         left, right = x.args
         return s.make(contraction.matmul, (s.make(layout.transpose, (right,), params),
                                            s.make(layout.transpose, (left,), params)))
-    return _outwards(s, layout.transpose, x, params)
+    if x.op is layout.stack:
+        (at,) = x.params
+        to = axes.index(at)
+        if sorted(axes[:to] + axes[to + 1:]) == list(axes[:to] + axes[to + 1:]):
+            return s.make(layout.stack, x.args, (to,))       # only the new axis moves
+    undone = _undone(s, x, axes, _DEEP)
+    return undone or _outwards(s, layout.transpose, x, params)
+
+
+_DEEP = 4         # levels of elementwise operators through which transposes are followed
+
+
+def _undone(s: Rewriter, node: Node, axes: tuple[int, ...], depth: int) -> Node | None:
+    """The reordered value, where that undoes transposes: (sin(Aᵀ) + 2 Bᵀ)ᵀ = sin(A) + 2 B."""
+    if node.type.shape == ():
+        return node
+    if node.op is layout.transpose:
+        undone = len(axes) == node.type.ndim and all(
+            node.params[0][a] == i for i, a in enumerate(axes))
+        return node.args[0] if undone else None
+    if not depth or not node.args or node.params or node.op.batch is not None or \
+            node.op.expand is not None or node.op.reference is not None:
+        return None
+    back = [_undone(s, a, axes, depth - 1) for a in node.args]
+    if any(a is None for a in back):
+        return None
+    return s.make(node.op, tuple([a for a in back if a is not None]))
+
+
+def read(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """xᵀ[:, i] = x[i]: integers and slices are taken before axes are reordered."""
+    x, (index,) = args[0], params
+    if len(args) > 1 or x.op is not layout.transpose or None in index:
+        return None
+    axes = x.params[0]
+    parts: list[Any] = [None] * len(axes)
+    for part, axis in zip(index, axes, strict=True):
+        parts[axis] = part
+    left = [axis for part, axis in zip(index, axes, strict=True) if not isinstance(part, int)]
+    out = s.make(indexing.getitem, x.args, (tuple(parts),))
+    order = tuple(sorted(left).index(axis) for axis in left)
+    return s.make(layout.transpose, (out,), (order,)) if left else out
 
 
 def broadcast(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
@@ -248,5 +289,5 @@ def einsum(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node
 REWRITES: tuple[tuple[Op, Rewrite], ...] = (
     (layout.reshape, reshape), (layout.transpose, transpose), (layout.broadcast_to, broadcast),
     (arithmetic.convert, convert), (arithmetic.as_float, as_float),
-    (reduction.sum, total), (contraction.matmul, matmul),
+    (indexing.getitem, read), (reduction.sum, total), (contraction.matmul, matmul),
     (contraction.einsum, einsum), *[(op, without_conversion(op)) for op in _MIXED])
