@@ -14,7 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..compiler.arraytype import ArrayType, is_python_number, type_of
-from ..compiler.errors import ConcreteValueError, CustomRuleError, NonlinearRuleError, Origin
+from ..compiler.errors import (
+    LOSSES,
+    ConcreteValueError,
+    CustomRuleError,
+    NonlinearRuleError,
+    Origin,
+)
 from ..compiler.graph import INPUT, Graph, Node, constant_key, topological
 from ..compiler.interpret import compute, interpret
 from ..compiler.ops import layout, reduction
@@ -258,16 +264,24 @@ def call_flat(function: Function, leaves: Sequence[Any], operands: Sequence[int]
 
 def example(tracer: Tracer) -> Any:
     """A value of the type of a traced value: its own where that is known, else of ones."""
+    found = _known(tracer, tracer.node)
+    if found is not None:
+        return found
+    values: dict[Node, Any] = {}
+    for node in topological([tracer.node]):
+        if node.op is INPUT:
+            known = _known(tracer, node)
+            values[node] = np.ones(node.type.shape, node.type.dtype)[()] if known is None else known
+        else:
+            values[node] = compute(node, [values[a] for a in node.args])
+    return values[tracer.node]
+
+
+def _known(tracer: Tracer, node: Node) -> Any:
+    """The node's value; None where only its type is known, which is no loss here."""
+    n_losses = len(LOSSES.errors)
     try:
-        return tracer.builder.concrete(tracer.node)
+        return tracer.builder.concrete(node)
     except ConcreteValueError:
-        values: dict[Node, Any] = {}
-        for node in topological([tracer.node]):
-            if node.op is INPUT:
-                try:
-                    values[node] = tracer.builder.concrete(node)
-                except ConcreteValueError:
-                    values[node] = np.ones(node.type.shape, node.type.dtype)[()]
-            else:
-                values[node] = compute(node, [values[a] for a in node.args])
-        return values[tracer.node]
+        del LOSSES.errors[n_losses:]
+        return None

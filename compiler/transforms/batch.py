@@ -98,7 +98,7 @@ def batch_along(graph: Graph, size: int, in_axes: Sequence[int | None],
         shape = [*node.type.shape[1:axis + 1], size, *node.type.shape[axis + 1:]]
         whole = builder.input(node.type._replace(shape=tuple(shape)),
                               node.origin.name if node.origin else None)
-        args.append(np.moveaxis(Tracer(builder, whole), axis, 0).node)
+        args.append(_moved(builder, whole, axis, 0))
     outputs = []
     for i, (node, is_batched, axis) in enumerate(zip(
             inline(builder, many, args), has_axis, out_axes, strict=True)):
@@ -112,9 +112,15 @@ def batch_along(graph: Graph, size: int, in_axes: Sequence[int | None],
             continue
         if not is_batched:
             node = builder.emit(layout.broadcast_to, (node,), ((size, *node.type.shape),))
-        outputs.append(np.moveaxis(Tracer(builder, node), 0, axis).node if axis else node)
+        outputs.append(_moved(builder, node, 0, axis) if axis else node)
     builder.closed = True
     return builder.graph(outputs)
+
+
+def _moved(builder: TraceBuilder, node: Node, source: int, destination: int) -> Node:
+    value: Any = Tracer(builder, node)
+    moved: Node = np.moveaxis(value, source, destination).node
+    return moved
 
 
 def _batched_node(builder: TraceBuilder, node: Node, args: list[Tracer],
