@@ -18,11 +18,14 @@ from .runtime.check import check_grads
 from .runtime.custom import custom_jvp, custom_vjp
 from .runtime.elementwise import elementwise
 from .runtime.explain_nan import explain_nan
+from .runtime.scipy_bridge import bvp_jacobian, curve_jacobian, hessp, linear_operator
 from .runtime.show import wengert_table
 from .runtime.sympy_bridge import from_sympy, to_sympy
 
 __version__ = "0.1.0"
 
-__all__ = ["WengertError", "check_grads", "compile", "custom_jvp", "custom_vjp", "elementwise",
-           "explain_nan", "from_sympy", "grad", "hessian", "hvp", "jacobian", "jvp",
-           "stop_gradient", "to_sympy", "trace", "value_and_grad", "vjp", "vmap", "wengert_table"]
+__all__ = ["WengertError", "bvp_jacobian", "check_grads", "compile", "curve_jacobian",
+           "custom_jvp", "custom_vjp", "elementwise", "explain_nan", "from_sympy",
+           "grad", "hessian", "hessp", "hvp", "jacobian", "jvp", "linear_operator",
+           "stop_gradient", "to_sympy", "trace", "value_and_grad", "vjp", "vmap",
+           "wengert_table"]
