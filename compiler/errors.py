@@ -178,6 +178,14 @@ class GradientMismatchError(WengertError, AssertionError):
     """``check_grads`` found a derivative that disagrees with differences."""
 
 
+class ConvergenceError(WengertError, ArithmeticError):
+    """A solver inside of an implicit function, or an integrator, did not reach a solution."""
+
+
+class SingularSystemError(WengertError, ArithmeticError):
+    """Equations whose solution is not determined, so that it has no derivative."""
+
+
 class VerifyError(WengertError, AssertionError):
     """A graph breaks the rules stated in ``verify.py``: a bug in wengert."""
 

@@ -19,6 +19,7 @@ from ..compiler.errors import (
     ConcreteValueError,
     CustomRuleError,
     NonlinearRuleError,
+    NotDifferentiableError,
     Origin,
 )
 from ..compiler.graph import INPUT, Graph, Node, constant_key, topological
@@ -251,6 +252,34 @@ class Mapped:
                                  for a, b in zip(args, self.batched, strict=True)])
                 for i in range(self.size)]
         return np.stack(rows) if single else tuple(map(np.stack, zip(*rows, strict=True)))
+
+
+def linear_call(function: Function, args: Sequence[Any], out_type: ArrayType, name: str,
+                refusal: NotDifferentiableError) -> Any:
+    """Record an opaque function that is linear in its last operand and has no other derivative.
+
+    Args:
+        function: of the operands; called by reference.
+        args: the operands, the last of them traced.
+        out_type: of the result.
+        name: of the operator.
+        refusal: raised for a derivative by any other operand, or for the transpose.
+    """
+    def push(args: tuple[Any, ...], tangents: tuple[Any, ...], out: Any) -> Any:
+        if any(t is not None for t in tangents[:-1]):
+            raise refusal
+        return op(*args[:-1], tangents[-1])
+
+    def pull(ct: Any, *args: Any) -> Any:
+        raise refusal
+
+    def batched(args: tuple[Any, ...], flags: tuple[bool, ...]) -> Any:
+        size = next(a.shape[0] for a, b in zip(args, flags, strict=True) if b)
+        many = ArrayType((size, *out_type.shape), out_type.dtype)
+        return linear_call(Mapped(function, size, flags, (many,)), args, many, name, refusal)
+    op = Op(name, function, lambda *_: out_type, General(push, {len(args) - 1: pull}),
+            batch=batched, reference=function, fresh=False)
+    return op(*args)
 
 
 def call_flat(function: Function, leaves: Sequence[Any], operands: Sequence[int], spec: Any,

@@ -6,6 +6,7 @@ a matrix that is known by its products only.
 """
 
 import functools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,16 @@ from typing import Any
 import numpy as np
 import scipy  # loads its submodules when they are first used
 
-from ..compiler.errors import InputTypeError, ShapeError
+from ..compiler.errors import (
+    InputTypeError,
+    ShapeError,
+    SingularSystemError,
+    UnsupportedArgumentError,
+)
+from ..compiler.ops.sparse import sparse_solve as SPARSE_SOLVE
+from ..compiler.trace.locate import locate
 from ..compiler.trace.stage import definition
+from ..compiler.trace.tracer import deepest, enter
 from .api import compile as compiled
 from .api import hvp, jacobian, jvp, vjp, vmap
 
@@ -169,3 +178,56 @@ def linear_operator(function: Function, x: Any, *args: Any) -> Any:
         (out.size, x.size), matvec=lambda v: pushed(push, np.ravel(v)),
         rmatvec=lambda u: pulled(pull, np.ravel(u)), matmat=functools.partial(pushed, push_all),
         rmatmat=functools.partial(pulled, pull_all), dtype=np.result_type(out, x))
+
+
+def sparse_solve(data: Any, pattern: Any, b: Any) -> Any:
+    """The solution of A x = b for a sparse matrix A, differentiable by its entries and by ``b``.
+
+    Args:
+        data: the entries of A, of shape (entries,), in the order of ``pattern.data``.
+        pattern: where they are: a square SciPy matrix or array in CSR, CSC or COO format, whose own
+            entries are not looked at. Entries at the same place are added up.
+        b: right-hand side of shape (n,), or (n, k) for several.
+
+    Returns:
+        x, of the shape of ``b``, by SuperLU. The derivative by ``data`` has one element for each
+        entry; zeros that are not stored have none.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+        SingularSystemError: if a row or column has no entry, or A turns out to be singular. (Code
+            that was saved raises SciPy's RuntimeError for the latter.)
+
+    >>> import numpy as np, scipy.sparse as sparse, wengert as wg
+    >>> A = sparse.csr_array(np.array([[2.0, 1.0], [0.0, 4.0]]))
+    >>> wg.sparse_solve(A.data, A, np.array([4.0, 8.0]))
+    array([1., 2.])
+    >>> wg.grad(lambda d: wg.sparse_solve(d, A, np.array([4.0, 8.0]))[0])(A.data)
+    array([-0.5 , -1.  ,  0.25])
+    """
+    if not scipy.sparse.issparse(pattern) or pattern.format not in ("csr", "csc", "coo"):
+        raise UnsupportedArgumentError(
+            f"The pattern is {type(pattern).__name__}, not a SciPy matrix in CSR, CSC or COO "
+            "format.", "Convert it with scipy.sparse.csr_array.", locate(sys._getframe(1)))
+    places = pattern.tocoo()
+    n, m = pattern.shape
+    if n != m or np.shape(data) != places.row.shape or np.shape(b)[:1] != (n,):
+        raise ShapeError(
+            f"The pattern has shape {pattern.shape} and {len(places.row)} entries, the data has "
+            f"shape {np.shape(data)}, the right-hand side {np.shape(b)}.",
+            "A square pattern, one number for each of its entries and a right-hand side as long "
+            "as the pattern are needed.", locate(sys._getframe(1)))
+    for kind, filled in (("row", places.row), ("column", places.col)):
+        empty = np.setdiff1d(np.arange(n), filled)
+        if len(empty):
+            raise SingularSystemError(f"The pattern has no entry in {kind} {empty[0]}, so every "
+                                      "matrix with it is singular.", "", locate(sys._getframe(1)))
+    operands = (data, b, places.row, places.col)
+    builder = deepest(operands)
+    if builder is not None:
+        return enter(SPARSE_SOLVE, builder, operands, {}, sys._getframe(1))
+    try:
+        return SPARSE_SOLVE(*[np.asarray(v) for v in operands])
+    except RuntimeError as error:
+        raise SingularSystemError(f"The matrix is singular: {error}.", "",
+                                  locate(sys._getframe(1))) from None

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import Node
-from ..ops import arithmetic, contraction, indexing, layout, reduction
+from ..graph import CONSTANT, Node
+from ..ops import arithmetic, comparison, contraction, indexing, layout, reduction
 from ..ops.index_form import getitem_shape
 from ..ops.row import Op, broadcast_shapes
 from .rewriter import Rewrite, Rewriter, Shape, constant_number, filled, is_zero, reshapes_by_ones
@@ -230,7 +230,7 @@ def _sum_of_repeated(s: Rewriter, x: Node, axis: tuple[int, ...], keepdims: bool
 
 
 def matmul(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
-    """Signs outwards; rows that were not selected take no part.
+    """Signs outwards; rows that were not selected take no part; 1 A = A.
 
     A @ scatter(rows, v) = A[..., rows] @ v, so that what else is in A is not even looked at;
     scatter(rows, v) @ B = scatter(rows, v @ B).
@@ -241,6 +241,9 @@ def matmul(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node
         out = s.make(contraction.matmul, inner)
         both = x.op is arithmetic.neg and y.op is arithmetic.neg
         return out if both else s.make(arithmetic.neg, (out,))
+    for one, other in ((x, y), (y, x)):
+        if _is_identity(one) and other.type.ndim == 2 and other.type.dtype == one.type.dtype:
+            return other
     if _scatters_rows(y) and x.type.ndim == 2:
         _, value, *arrays = y.args
         rows = y.params[0][0]
@@ -255,6 +258,16 @@ def matmul(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node
         return s.make(indexing.scatter_add,
                       (filled(s, _unstretched(base), shape), inside, *arrays), (index,))
     return None
+
+
+def _is_identity(node: Node) -> bool:
+    """Whether this is the basis of unit vectors that a Jacobian starts from."""
+    if node.op is not comparison.where or node.type.ndim != 2 or \
+            node.type.shape[0] != node.type.shape[1]:
+        return False
+    chosen, one, zero = node.args
+    return chosen.op is CONSTANT and constant_number(one) == 1 and constant_number(zero) == 0 and \
+        bool(np.array_equal(chosen.value, np.eye(node.type.shape[0])))
 
 
 def _scatters_rows(node: Node) -> bool:
