@@ -28,7 +28,8 @@ MATH_NAMES = (
     "degrees", "erf", "erfc", "exp", "exp2", "expm1", "fabs", "fmod", "hypot", "isfinite",
     "isinf", "isnan", "log", "log10", "log1p", "log2", "pow", "radians", "sin", "sinh", "sqrt",
     "tan", "tanh")
-SCIPY_MODULES = ("fft", "integrate", "interpolate", "linalg", "signal", "special")
+SCIPY_MODULES = ("fft", "integrate", "interpolate", "linalg", "signal", "sparse",
+                 "special")
 
 _RAISING = (arithmetic.div, arithmetic.power, arithmetic.mod, arithmetic.fmod,
             comparison.floor_divide)
@@ -123,7 +124,7 @@ class NumpyPrinter:
         name = self.references.get(op)
         if name is None:
             name = self.references[op] = self.names.unique(op.name)
-            self.constants.append(f"# {name}: a function that could not be traced")
+            self.constants.append(f"# {name}: a function that is called as it is, not traced")
             self.captured[name] = op.reference
         return name
 

@@ -119,12 +119,20 @@ class TangentError(WengertError, ValueError):
     """A tangent or cotangent that does not fit the value it belongs to."""
 
 
+class BatchAxisError(WengertError, ValueError):
+    """``in_axes`` or ``out_axes`` of ``vmap`` does not fit the arguments or the results."""
+
+
 class EnclosingValueError(WengertError, ValueError):
     """A function to compile on its own uses a traced value of an enclosing function."""
 
 
 class NotDifferentiableError(WengertError, TypeError):
     """A derivative was asked for through an operation that has none."""
+
+
+class BatchedBranchError(NotDifferentiableError):
+    """A branch under ``vmap`` depends on a value that differs within the batch."""
 
 
 class EqualityBranchError(NotDifferentiableError):
@@ -173,6 +181,14 @@ class NonlinearRuleError(CustomRuleError):
 
 class GradientMismatchError(WengertError, AssertionError):
     """``check_grads`` found a derivative that disagrees with differences."""
+
+
+class ConvergenceError(WengertError, ArithmeticError):
+    """A solver inside of an implicit function, or an integrator, did not reach a solution."""
+
+
+class SingularSystemError(WengertError, ArithmeticError):
+    """Equations whose solution is not determined, so that it has no derivative."""
 
 
 class VerifyError(WengertError, AssertionError):

@@ -168,6 +168,41 @@ def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
                       Options(target, lane))
 
 
+def vmap(function: Function | None = None, in_axes: Any = 0, out_axes: Any = 0, *,
+         target: str = "numpy", lane: str = "auto") -> Any:
+    """The function of one example, applied to a batch of them at once.
+
+    The function is traced on the first example and batched operation by operation, as one would
+    vectorise it by hand; ``vmap(f)(xs)`` equals ``np.stack([f(x) for x in xs])``.
+
+    Args:
+        function: of one example; any function of numbers, arrays and nested containers of them.
+        in_axes: which axis of each argument counts the examples: an integer, None for an
+            argument that all examples share, a tuple with one entry for each argument, or a
+            dictionary of them by the arguments' names (arguments it does not name are shared).
+            An entry may itself be nested as its argument is. One integer holds for all arguments.
+        out_axes: where the results have the batch axis, likewise; None for a result that is the
+            same for all examples, which is then returned once.
+        target: what is emitted.
+        lane: as for :func:`grad`.
+
+    Raises:
+        BatchAxisError: if an argument lacks the axis, or the lengths differ.
+        BatchedBranchError: if a branch depends on a value that differs within the batch.
+        MutationError: if the function assigns into an argument that all examples share.
+
+    >>> import numpy as np, wengert as wg
+    >>> def loss(w, x, y):
+    ...     return (x @ w - y) ** 2
+    >>> per_sample = wg.vmap(wg.grad(loss), in_axes=(None, 0, 0))
+    >>> per_sample(np.ones(2), np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2))
+    array([[ 6., 12.],
+           [42., 56.]])
+    """
+    return _transform(function, Request("vmap", in_axes=in_axes, out_axes=out_axes),
+                      Options(target, lane))
+
+
 def stop_gradient(value: Any) -> Any:
     """The value itself, seen as a constant by every derivative: arrays of zeros come back.
 

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..compiler.arraytype import ArrayType, is_python_number, type_of
-from ..compiler.errors import ConcreteValueError, CustomRuleError, NonlinearRuleError, Origin
+from ..compiler.errors import (
+    LOSSES,
+    ConcreteValueError,
+    CustomRuleError,
+    NonlinearRuleError,
+    NotDifferentiableError,
+    Origin,
+)
 from ..compiler.graph import INPUT, Graph, Node, constant_key, topological
 from ..compiler.interpret import compute, interpret
 from ..compiler.ops import layout, reduction
@@ -135,7 +142,7 @@ class Application:
             return _sum_shared(many, _differentiable(batched, self.in_types))
         body = None if self.body is None else batch_all(self.body, size, batched)
         reference = None if self.reference is None else Mapped(
-            self.reference, size, batched, len(self.out_types) == 1)
+            self.reference, size, batched, out_types)
         op = Application(self.name, self.where, body, reference, in_types, out_types, rule,
                          self.reverse).operator()
         return op(*args)
@@ -233,14 +240,46 @@ class Mapped:
     reference: Function
     size: int
     batched: tuple[bool, ...]
-    single: bool
+    out_types: tuple[ArrayType, ...]
 
     def __call__(self, *args: Any) -> Any:
         """Loop over the examples."""
+        single = len(self.out_types) == 1
+        if not self.size:
+            empty = tuple(np.empty(t.shape, t.dtype) for t in self.out_types)
+            return empty[0] if single else empty
         rows = [self.reference(*[a[i] if b else a
                                  for a, b in zip(args, self.batched, strict=True)])
                 for i in range(self.size)]
-        return np.stack(rows) if self.single else tuple(map(np.stack, zip(*rows, strict=True)))
+        return np.stack(rows) if single else tuple(map(np.stack, zip(*rows, strict=True)))
+
+
+def linear_call(function: Function, args: Sequence[Any], out_type: ArrayType, name: str,
+                refusal: NotDifferentiableError) -> Any:
+    """Record an opaque function that is linear in its last operand and has no other derivative.
+
+    Args:
+        function: of the operands; called by reference.
+        args: the operands, the last of them traced.
+        out_type: of the result.
+        name: of the operator.
+        refusal: raised for a derivative by any other operand, or for the transpose.
+    """
+    def push(args: tuple[Any, ...], tangents: tuple[Any, ...], out: Any) -> Any:
+        if any(t is not None for t in tangents[:-1]):
+            raise refusal
+        return op(*args[:-1], tangents[-1])
+
+    def pull(ct: Any, *args: Any) -> Any:
+        raise refusal
+
+    def batched(args: tuple[Any, ...], flags: tuple[bool, ...]) -> Any:
+        size = next(a.shape[0] for a, b in zip(args, flags, strict=True) if b)
+        many = ArrayType((size, *out_type.shape), out_type.dtype)
+        return linear_call(Mapped(function, size, flags, (many,)), args, many, name, refusal)
+    op = Op(name, function, lambda *_: out_type, General(push, {len(args) - 1: pull}),
+            batch=batched, reference=function, fresh=False)
+    return op(*args)
 
 
 def call_flat(function: Function, leaves: Sequence[Any], operands: Sequence[int], spec: Any,
@@ -254,16 +293,24 @@ def call_flat(function: Function, leaves: Sequence[Any], operands: Sequence[int]
 
 def example(tracer: Tracer) -> Any:
     """A value of the type of a traced value: its own where that is known, else of ones."""
+    found = _known(tracer, tracer.node)
+    if found is not None:
+        return found
+    values: dict[Node, Any] = {}
+    for node in topological([tracer.node]):
+        if node.op is INPUT:
+            known = _known(tracer, node)
+            values[node] = np.ones(node.type.shape, node.type.dtype)[()] if known is None else known
+        else:
+            values[node] = compute(node, [values[a] for a in node.args])
+    return values[tracer.node]
+
+
+def _known(tracer: Tracer, node: Node) -> Any:
+    """The node's value; None where only its type is known, which is no loss here."""
+    n_losses = len(LOSSES.errors)
     try:
-        return tracer.builder.concrete(tracer.node)
+        return tracer.builder.concrete(node)
     except ConcreteValueError:
-        values: dict[Node, Any] = {}
-        for node in topological([tracer.node]):
-            if node.op is INPUT:
-                try:
-                    values[node] = tracer.builder.concrete(node)
-                except ConcreteValueError:
-                    values[node] = np.ones(node.type.shape, node.type.dtype)[()]
-            else:
-                values[node] = compute(node, [values[a] for a in node.args])
-        return values[tracer.node]
+        del LOSSES.errors[n_losses:]
+        return None

@@ -31,11 +31,13 @@ class Request:
 
     Attributes:
         kind: ``compile``, ``grad``, ``value_and_grad``, ``jacobian``, ``hessian``, ``jvp``,
-            ``vjp`` or ``hvp``.
+            ``vjp``, ``hvp`` or ``vmap``.
         argnums: with respect to which arguments.
         has_aux: whether the function returns ``(value, auxiliary)``.
         mode: direction of the sweeps.
         holomorphic: whether a complex function is differentiated as one.
+        in_axes: of ``vmap``: which axes of the arguments are mapped over.
+        out_axes: of ``vmap``: where the results have the batch axis.
     """
 
     kind: str
@@ -43,6 +45,8 @@ class Request:
     has_aux: bool = False
     mode: derive.Mode = "auto"
     holomorphic: bool = False
+    in_axes: Any = None
+    out_axes: Any = None
 
     @property
     def has_operand(self) -> bool:
@@ -99,7 +103,7 @@ def _resolve(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
              argnum: int | str) -> int | str:
     """Position, or keyword, of an argument of this call."""
     where = definition(function)
-    parameters = _parameters(function)
+    parameters = parameters_of(function)
     if isinstance(argnum, str):
         if argnum in kwargs:
             return argnum
@@ -127,7 +131,8 @@ def _resolve(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Parameters of a function; none where its signature is not known."""
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

@@ -38,6 +38,7 @@ class Custom:
         if not callable(function):
             raise CustomRuleError(f"{function!r} is not a function.")
         self.function = function
+        self.name = function_name(function)
         self.opaque = opaque
         functools.update_wrapper(self, function)
 
@@ -89,7 +90,7 @@ class Custom:
             out_types, reference = tuple(n.type for n in body.outputs), None
         call = _Call(self, tuple(given), operands, spec, out_types, out_spec)
         application = Application(
-            function_name(self.function), definition(self.function), body, reference,
+            self.name, definition(self.function), body, reference,
             tuple(t.type for t in traced), out_types, functools.cache(call.rule), self.reverse)
         out = application.operator()(*traced)
         return unflatten(out_spec, out if isinstance(out, tuple) else [out])
@@ -254,11 +255,11 @@ class _Call:
     def _matched(self, rule: Function, given: Any, what: str, like: Any,
                  wanted: Sequence[ArrayType]) -> tuple[Any, ...]:
         """Tangents or cotangents of the differentiable values, checked; None became zeros."""
-        pairs = _pairs(like, given)
-        if pairs is None:
+        found = pairs(like, given)
+        if found is None:
             raise self._malformed(rule, f"returned a {what} of another structure than its value")
         out = []
-        for kind, value in pairs:
+        for kind, value in found:
             if not isinstance(kind, ArrayType) or not kind.differentiable:
                 continue
             if value is None or (is_python_number(value) and value == 0):
@@ -279,7 +280,7 @@ class _Call:
                                definition(rule))
 
 
-def _pairs(like: Any, given: Any) -> list[tuple[Any, Any]] | None:
+def pairs(like: Any, given: Any) -> list[tuple[Any, Any]] | None:
     """Leaves of two trees side by side; a None in the second stands for any subtree."""
     if given is None:
         return [(leaf, None) for leaf in flatten(like)[0]]
@@ -293,7 +294,7 @@ def _pairs(like: Any, given: Any) -> list[tuple[Any, Any]] | None:
         return None
     out: list[tuple[Any, Any]] = []
     for child, other in zip(children, others, strict=True):
-        inner = _pairs(child, other)
+        inner = pairs(child, other)
         if inner is None:
             return None
         out += inner

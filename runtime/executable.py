@@ -42,6 +42,7 @@ from .compile import Packing, Request, Selection, build, select
 from .entry import MISSING, Target, describe_call, make_entry, rebind
 from .honesty import refuse_aliases, refuse_equality, refuse_leaks, warn_constant
 from .load_python import load
+from .mapped import Mapped, build_mapped, map_leaves, trace_example
 from .operand import check_call, check_operand, in_call_order, with_operand
 from .options import Options
 from .pickling import Slot, pack_graph, pack_spec, reduce_compiled, unpack_graph, unpack_spec
@@ -316,11 +317,15 @@ class Compiled:
         return args[:-1], flatten(args[-1])[0]
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any],
-               captures: Captures | None = None) -> tuple[Staged, Selection | None, list[Any]]:
+               captures: Captures | None = None
+               ) -> tuple[Staged, Selection | Mapped | None, list[Any]]:
         """Trace the function; also what is selected, and the leaves of its own arguments."""
         own, _ = self._split(args, kwargs)
         leaves, spec = flatten((own, kwargs))
         names = leaf_names(self.function, own, kwargs)
+        if self.request.kind == "vmap":
+            mapped = map_leaves(self.function, own, kwargs, self.request.in_axes)
+            return trace_example(self.function, mapped, spec, names, captures), mapped, leaves
         selection: Selection | None = None
         if self.request.kind != "compile":
             selection = select(self.function, own, kwargs, leaves, self.request.argnums)
@@ -331,10 +336,12 @@ class Compiled:
         return staged, selection, leaves
 
     def _derive(self, args: tuple[Any, ...], kwargs: dict[str, Any], staged: Staged,
-                selection: Selection | None) -> tuple[Graph, Packing]:
+                selection: Selection | Mapped | None) -> tuple[Graph, Packing]:
         """Graph of the request and the packing of its results."""
         _, operand = self._split(args, kwargs)
         with no_trace():
+            if isinstance(selection, Mapped):
+                return build_mapped(staged, selection, self.request.out_axes, self.name)
             graph, packing = build(self.request, staged, selection, self.name)
             if self.request.has_operand:
                 check_operand(self.request, graph, args[-1], packing, self.function)
@@ -354,9 +361,9 @@ class Compiled:
         graph, packing = self._derive(args, kwargs, staged, selection)
         if self.request.has_operand:
             graph = in_call_order(graph, flatten(args[-1])[0], flatten(kwargs)[0])
-        source, graph = emit(graph, self.options.lane, is_by_element(staged.graph),
-                             self.options.annotate)
-        written = staged.written if self.request.kind == "compile" else ()
+        by_element = is_by_element(graph if self.request.kind == "vmap" else staged.graph)
+        source, graph = emit(graph, self.options.lane, by_element, self.options.annotate)
+        written = staged.written if self.request.kind in ("compile", "vmap") else ()
         return Program(source, graph, packing, written, staged)
 
     def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -367,7 +374,7 @@ class Compiled:
         _, operand = self._split(args, kwargs)
         inputs = [leaf for leaf in leaves if is_traceable(leaf)]
         results = inline_call(graph, [*inputs, *staged.lifted, *operand])
-        if self.request.kind == "compile" and staged.written:
+        if self.request.kind in ("compile", "vmap") and staged.written:
             n = len(results) - len(staged.written)
             for position, value in zip(staged.written, results[n:], strict=True):
                 if isinstance(inputs[position], Tracer | np.ndarray):

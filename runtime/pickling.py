@@ -13,6 +13,7 @@ from typing import Any
 
 from ..compiler.errors import UnavailableFunctionError
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node
+from ..compiler.ops.row import NoDerivative, Op
 from ..compiler.ops.table import TABLE
 from ..compiler.trace.stage import function_name
 from ..compiler.trace.tree import flatten, unflatten
@@ -72,6 +73,9 @@ def unpack_graph(packed: Any) -> Graph:
 
 def _op_name(node: Node) -> Any:
     op = node.op
+    if op.reference is not None:         # its rule stays behind: a program is not derived further
+        return Op(op.name, op.reference, op.reference, NoDerivative("It has been compiled."),
+                  reference=op.reference, fresh=False)
     return op.name if TABLE.get(op.name) is op or _LEAVES.get(op.name) is op else op
 
 

@@ -13,9 +13,9 @@ def write_module(source: Source, path: Path) -> Path:
     called = [name for name, value in source.captured.items() if callable(value)]
     if called:
         raise SaveError(
-            f"{source.name} calls {', '.join(called)}, declared as opaque: a module cannot hold "
-            "what has no source.", "Declare the function without opaque=True, or pickle the "
-            "compiled function.")
+            f"{source.name} calls {', '.join(called)} as it is (an opaque function, or the solver "
+            "of an implicit one): a module cannot hold what has no source.",
+            "Declare the function without opaque=True, or pickle the compiled function.")
     path = path.with_suffix(".py") if path.suffix != ".py" else path
     text = source.text
     arrays = {**source.data}

@@ -28,7 +28,7 @@ from wengert.compiler.ops.row import (
 )
 from wengert.compiler.passes.pipeline import run
 from wengert.compiler.trace.tracer import TraceBuilder
-from wengert.compiler.transforms.batch import batch
+from wengert.compiler.transforms.batch import batch, batch_along
 from wengert.compiler.transforms.derive import select_outputs
 from wengert.compiler.transforms.jvp import jvp
 from wengert.compiler.transforms.vjp import vjp
@@ -295,6 +295,14 @@ def check_batching(op: Op, case: Case, rng: np.random.Generator) -> None:
         for out, one, is_batched in zip(found, zip(*rows, strict=True), has_axis, strict=True):
             assert is_batched, f"{op} {case}: the batch axis is lost for operands {flags}"
             same(out, np.stack(one), f"{op} {case}, batched {flags}", 1e-12)
+        in_axes = [int(rng.integers(v.ndim)) if b else None
+                   for v, b in zip(values, flags, strict=True)]
+        out_axes = [int(rng.integers(node.type.ndim + 1)) for node in graph.outputs]
+        along = batch_along(graph, BATCH, in_axes, out_axes)
+        moved = [np.moveaxis(v, 0, axis) if b else v
+                 for v, b, axis in zip(values, flags, in_axes, strict=True)]
+        for out, one, axis in zip(interpret(along, *moved), found, out_axes, strict=True):
+            same(out, np.moveaxis(one, 0, axis), f"{op} {case}, along {in_axes}", 1e-12)
 
 
 def _another(value: Any, rng: np.random.Generator) -> Any:

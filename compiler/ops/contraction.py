@@ -65,10 +65,14 @@ def _matmul_batch(args: Any, batched: Any) -> Any:
     x, y = args
     x_batched, y_batched = batched
     x_vector, y_vector = x.ndim - x_batched == 1, y.ndim - y_batched == 1
-    if not y_batched and x_vector and y_vector:
-        return x @ y
-    if not y_batched and x_vector and y.ndim == 2:
+    if not y_batched and (y_vector or (x_vector and y.ndim == 2)):
         return x @ y                                          # rows of x, one by one
+    if not x_batched and x_vector:
+        return y @ x if y_vector else x @ y
+    if not x_batched and x.ndim == 2 and y_vector:
+        return y @ np.swapaxes(x, 0, 1)
+    if x_vector and y_vector and x.dtype.kind in "fc" and y.dtype.kind in "fc":
+        return np.sum(x * y, axis=-1)
     if x_vector:
         x = np.expand_dims(x, -2)
     if y_vector:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import Node
-from ..ops import arithmetic, contraction, indexing, layout, reduction
+from ..graph import CONSTANT, Node
+from ..ops import arithmetic, comparison, contraction, indexing, layout, reduction
 from ..ops.index_form import getitem_shape
 from ..ops.row import Op, broadcast_shapes
 from .rewriter import Rewrite, Rewriter, Shape, constant_number, filled, is_zero, reshapes_by_ones
@@ -67,7 +67,48 @@ def transpose(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> N
         left, right = x.args
         return s.make(contraction.matmul, (s.make(layout.transpose, (right,), params),
                                            s.make(layout.transpose, (left,), params)))
-    return _outwards(s, layout.transpose, x, params)
+    if x.op is layout.stack:
+        (at,) = x.params
+        to = axes.index(at)
+        if sorted(axes[:to] + axes[to + 1:]) == list(axes[:to] + axes[to + 1:]):
+            return s.make(layout.stack, x.args, (to,))       # only the new axis moves
+    undone = _undone(s, x, axes, _DEEP)
+    return undone or _outwards(s, layout.transpose, x, params)
+
+
+_DEEP = 4         # levels of elementwise operators through which transposes are followed
+
+
+def _undone(s: Rewriter, node: Node, axes: tuple[int, ...], depth: int) -> Node | None:
+    """The reordered value, where that undoes transposes: (sin(Aᵀ) + 2 Bᵀ)ᵀ = sin(A) + 2 B."""
+    if node.type.shape == ():
+        return node
+    if node.op is layout.transpose:
+        undone = len(axes) == node.type.ndim and all(
+            node.params[0][a] == i for i, a in enumerate(axes))
+        return node.args[0] if undone else None
+    if not depth or not node.args or node.params or node.op.batch is not None or \
+            node.op.expand is not None or node.op.reference is not None:
+        return None
+    back = [_undone(s, a, axes, depth - 1) for a in node.args]
+    if any(a is None for a in back):
+        return None
+    return s.make(node.op, tuple([a for a in back if a is not None]))
+
+
+def read(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """xᵀ[:, i] = x[i]: integers and slices are taken before axes are reordered."""
+    x, (index,) = args[0], params
+    if len(args) > 1 or x.op is not layout.transpose or None in index:
+        return None
+    axes = x.params[0]
+    parts: list[Any] = [None] * len(axes)
+    for part, axis in zip(index, axes, strict=True):
+        parts[axis] = part
+    left = [axis for part, axis in zip(index, axes, strict=True) if not isinstance(part, int)]
+    out = s.make(indexing.getitem, x.args, (tuple(parts),))
+    order = tuple(sorted(left).index(axis) for axis in left)
+    return s.make(layout.transpose, (out,), (order,)) if left else out
 
 
 def broadcast(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
@@ -189,7 +230,7 @@ def _sum_of_repeated(s: Rewriter, x: Node, axis: tuple[int, ...], keepdims: bool
 
 
 def matmul(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
-    """Signs outwards; rows that were not selected take no part.
+    """Signs outwards; rows that were not selected take no part; 1 A = A.
 
     A @ scatter(rows, v) = A[..., rows] @ v, so that what else is in A is not even looked at;
     scatter(rows, v) @ B = scatter(rows, v @ B).
@@ -200,6 +241,9 @@ def matmul(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node
         out = s.make(contraction.matmul, inner)
         both = x.op is arithmetic.neg and y.op is arithmetic.neg
         return out if both else s.make(arithmetic.neg, (out,))
+    for one, other in ((x, y), (y, x)):
+        if _is_identity(one) and other.type.ndim == 2 and other.type.dtype == one.type.dtype:
+            return other
     if _scatters_rows(y) and x.type.ndim == 2:
         _, value, *arrays = y.args
         rows = y.params[0][0]
@@ -214,6 +258,16 @@ def matmul(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node
         return s.make(indexing.scatter_add,
                       (filled(s, _unstretched(base), shape), inside, *arrays), (index,))
     return None
+
+
+def _is_identity(node: Node) -> bool:
+    """Whether this is the basis of unit vectors that a Jacobian starts from."""
+    if node.op is not comparison.where or node.type.ndim != 2 or \
+            node.type.shape[0] != node.type.shape[1]:
+        return False
+    chosen, one, zero = node.args
+    return chosen.op is CONSTANT and constant_number(one) == 1 and constant_number(zero) == 0 and \
+        bool(np.array_equal(chosen.value, np.eye(node.type.shape[0])))
 
 
 def _scatters_rows(node: Node) -> bool:
@@ -248,5 +302,5 @@ def einsum(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node
 REWRITES: tuple[tuple[Op, Rewrite], ...] = (
     (layout.reshape, reshape), (layout.transpose, transpose), (layout.broadcast_to, broadcast),
     (arithmetic.convert, convert), (arithmetic.as_float, as_float),
-    (reduction.sum, total), (contraction.matmul, matmul),
+    (indexing.getitem, read), (reduction.sum, total), (contraction.matmul, matmul),
     (contraction.einsum, einsum), *[(op, without_conversion(op)) for op in _MIXED])

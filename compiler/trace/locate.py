@@ -30,7 +30,8 @@ _TABLES: dict[int, tuple[CodeType, dict[int, Origin] | None]] = {}
 def _table(code: CodeType) -> dict[int, Origin] | None:
     """Origin of every instruction of a code object; None for our own and NumPy's code."""
     file = code.co_filename
-    if file.startswith((*_OWN, _NUMPY, _SCIPY, "<__array_function__", "<frozen")):
+    if file.startswith((*_OWN, _NUMPY, _SCIPY, "<__array_function__", "<frozen",
+                         "<wengert ")):
         return None
     table: dict[int, Origin] = {}
     line = code.co_firstlineno

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..arraytype import ArrayType
-from ..errors import NotDifferentiableError
-from ..graph import INPUT, PICK, Graph, Guard, Node, keep_leaf
+from ..errors import BatchAxisError, BatchedBranchError, Origin, WengertError
+from ..graph import INPUT, PICK, Graph, Guard, Node, inline, keep_leaf
+from ..ops import layout
 from ..trace.tracer import TraceBuilder, Tracer, wrap
 
 
@@ -47,17 +48,79 @@ def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = N
         if node.op is PICK:
             new[node] = args[0][node.params[0]]
             continue
-        new[node] = _batched_node(builder, node, [wrap(builder, a) for a in args], flags, size)
+        try:
+            new[node] = _batched_node(builder, node, [wrap(builder, a) for a in args], flags, size)
+        except WengertError as error:
+            error.where = error.where or node.origin
+            raise
     builder.origin = None
     for guard in graph.guards:
         if guard.node in has_axis:
-            raise NotDifferentiableError(
-                "A branch depends on a value that differs within the batch.",
-                "Use np.where, or a loop over the batch.", guard.origin)
+            raise batched_branch(guard.origin)
         builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
     builder.closed = True
     return (builder.graph([new[n] for n in graph.outputs]),
             [n in has_axis for n in graph.outputs])
+
+
+def batched_branch(where: Origin | None) -> BatchedBranchError:
+    """The error for a decision that may come out differently for each example."""
+    return BatchedBranchError(
+        "A decision (if, while, int() or the like) depends on a value that differs within the "
+        "batch, so no one path is right for all examples.",
+        "Write it with np.where, np.minimum, np.maximum or np.clip, or loop over the batch: "
+        "np.stack([f(x) for x in xs]).", where)
+
+
+def batch_along(graph: Graph, size: int, in_axes: Sequence[int | None],
+                out_axes: Sequence[int | None], name: str | None = None) -> Graph:
+    """Batched graph with the batch axis anywhere.
+
+    Args:
+        graph: the function of one example.
+        size: length of the batch axis.
+        in_axes: position of the batch axis in each input, counted from the front; None for an
+            input that all examples share.
+        out_axes: where the batch axis of each output goes; None for an output that must not have
+            one, which is then returned once.
+        name: of the new graph.
+
+    Raises:
+        BatchAxisError: if an output with ``None`` differs from example to example.
+    """
+    many, has_axis = batch(graph, size, [axis is not None for axis in in_axes], name)
+    builder = TraceBuilder(many.name)
+    args = []
+    for node, axis in zip(many.inputs, in_axes, strict=True):
+        if axis is None or axis == 0:
+            args.append(keep_leaf(builder, node))
+            continue
+        shape = [*node.type.shape[1:axis + 1], size, *node.type.shape[axis + 1:]]
+        whole = builder.input(node.type._replace(shape=tuple(shape)),
+                              node.origin.name if node.origin else None)
+        args.append(_moved(builder, whole, axis, 0))
+    outputs = []
+    for i, (node, is_batched, axis) in enumerate(zip(
+            inline(builder, many, args), has_axis, out_axes, strict=True)):
+        if axis is None:
+            if is_batched:
+                which = "The result" if len(out_axes) == 1 else f"Result {i}"
+                raise BatchAxisError(
+                    f"{which} differs from example to example, but its out_axes is None.",
+                    "Give it the position of the batch axis, such as 0.")
+            outputs.append(node)
+            continue
+        if not is_batched:
+            node = builder.emit(layout.broadcast_to, (node,), ((size, *node.type.shape),))
+        outputs.append(_moved(builder, node, 0, axis) if axis else node)
+    builder.closed = True
+    return builder.graph(outputs)
+
+
+def _moved(builder: TraceBuilder, node: Node, source: int, destination: int) -> Node:
+    value: Any = Tracer(builder, node)
+    moved: Node = np.moveaxis(value, source, destination).node
+    return moved
 
 
 def _batched_node(builder: TraceBuilder, node: Node, args: list[Tracer],
