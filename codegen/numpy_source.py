@@ -441,6 +441,9 @@ def _owns(node: Node) -> bool:
     """Whether the value is certainly memory of its own."""
     if node.op is PICK:
         return node.args[0].op.fresh
+    if node.op is indexing.getitem and any(isinstance(p, tuple) and p[0] in "am"
+                                           for p in node.params[0]):
+        return True                       # reading by arrays copies
     return node.op.fresh and node.op not in (INPUT, CONSTANT, CAPTURED)
 
 

@@ -149,6 +149,8 @@ class Op:
             place once derivatives have been taken.
         reference: a callable of the user's that generated code calls under the row's name.
         results: names of the results, of an operator with several.
+        flow: how the result's elements depend on those of an operand, see ``flow``; None: element
+            by element without a batching rule, else everything on everything.
     """
 
     name: str
@@ -167,6 +169,7 @@ class Op:
     expand: Rule | None = None
     reference: Callable[..., Any] | None = None
     results: tuple[str, ...] = ()
+    flow: Rule | None = None
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Compute on arrays; record a node when an operand is traced."""
