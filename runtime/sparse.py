@@ -16,10 +16,10 @@ from ..compiler.trace.locate import locate
 from ..compiler.trace.stage import Staged
 from ..compiler.trace.tracer import TraceBuilder, Tracer
 from ..compiler.transforms import derive
-from ..compiler.transforms.compress import compressed
+from ..compiler.transforms.compress import compressed, substituted
 from ..compiler.transforms.jvp import jvp
 from ..compiler.transforms.pattern import Ints, Pattern, from_entries, stack, union
-from ..compiler.transforms.recovery import Recovery, jacobian_recovery, reads, starts
+from ..compiler.transforms.recovery import Recovery, hessian_recovery, jacobian_recovery, reads, starts
 from ..compiler.transforms.sparsity import sparsity
 from .compile import Packing, Request, Selection, build, check_aux, check_scalar, with_values
 
@@ -140,14 +140,18 @@ def build_sparse(request: Request, staged: Staged, selection: Selection, name: s
     format = request.sparse if request.sparse in FORMATS else "csr"
     parts = [_part(pattern, rows[o:o + 2], columns[i:i + 2], format)
              for o in range(len(outputs)) for i in range(len(wrt))]
-    recovery = jacobian_recovery(pattern, request.mode)
+    recovery = hessian_recovery(pattern) if request.kind == "hessian" and \
+        request.mode != "reverse" else jacobian_recovery(pattern, request.mode)
     by_entry = lane != "array" and is_by_element(staged.graph) and \
         pattern.n_rows * pattern.n_columns <= _ENTRY_BY_ENTRY
     if by_entry:
         derived = _picked(derive.jacobian(graph, wrt, outputs, name=name), parts)
     else:
+        chosen = [np.arange(pattern.nnz)] if recovery.levels else [p.entries for p in parts]
         derived = compressed(graph, wrt, outputs, recovery.sweeps,
-                             [reads(recovery, p.entries, rows, columns) for p in parts], name)
+                             [reads(recovery, e, rows, columns) for e in chosen], name)
+        if recovery.levels:
+            derived = substituted(derived, recovery.levels, [p.entries for p in parts])
     n = staged.n_outputs if request.has_aux else 0
     if request.has_aux:
         derived = with_values(own, derived, name)

@@ -51,7 +51,7 @@ def elements(i: Any, types: Any, out: Any, known: Any, **params: Any) -> Flow:
     return spread(types[i].shape, out.shape)
 
 
-def spread(shape: Any, to: Any) -> Flow:
+def spread(shape: Any, to: Any) -> tuple[Gather, ...]:
     """Broadcasting."""
     if shape == to:
         return ()

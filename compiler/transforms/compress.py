@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph, Node, inline, keep_leaf
-from ..ops import comparison
+from ..ops import comparison, indexing
 from ..trace.tracer import TraceBuilder, Tracer
 from .batch import batch
 from .derive import select_outputs
 from .jvp import jvp, zeros
 from .pattern import Ints
+from .symmetric import Substitution
 from .vjp import vjp
 
 FORWARD, REVERSE = 0, 1
@@ -76,6 +77,29 @@ def compressed(graph: Graph, wrt: Sequence[int], outputs: Sequence[int],
     builder.closed = True
     builder.guards = list(dict.fromkeys(builder.guards))
     return builder.graph(entries)
+
+
+def substituted(graph: Graph, levels: Sequence[Substitution], parts: Sequence[Ints]) -> Graph:
+    """From sums to entries, level by level; then the entries of each block.
+
+    Args:
+        graph: whose one output has a sum for each entry of a symmetric pattern.
+        levels: which of them to subtract from which.
+        parts: numbers of the entries of each block.
+    """
+    builder = TraceBuilder(graph.name)
+    args = [keep_leaf(builder, node) for node in graph.inputs]
+    (node,) = inline(builder, graph, args)
+    data: Any = Tracer(builder, node)
+    for level in levels:
+        if len(level.owner):
+            data = indexing.scatter_add(data, -data[level.subtracted],
+                                        level.entries[level.owner], index=(("a",),))
+    whole = len(parts) == 1 and np.array_equal(parts[0], np.arange(node.type.size))
+    chosen = [data.node if whole else data[p].node for p in parts]
+    builder.closed = True
+    builder.guards = list(dict.fromkeys(builder.guards))
+    return builder.graph(chosen)
 
 
 def _forward(builder: TraceBuilder, graph: Graph, args: list[Node], wrt: Sequence[int],

@@ -19,6 +19,8 @@ from .pattern import Ints, Pattern
 _ROWS = 64               # that are looked at
 _STRIDES = 6             # most frequent distances that may be strides
 _WIDEST = 40             # colours, above which nothing is tried
+_MORE = 6                # colours beyond the fewest
+_DISTANCES = 64          # between entries of a row; more are no stencil's
 
 
 def lattices(pattern: Pattern, fewest: int, below: int) -> Iterator[tuple[str, Ints]]:
@@ -26,21 +28,23 @@ def lattices(pattern: Pattern, fewest: int, below: int) -> Iterator[tuple[str, I
 
     Fewest colours first; one for each number of colours and choice of strides.
     """
-    below = min(below, _WIDEST)
+    below = min(below, _WIDEST, fewest + _MORE)
     if pattern.nnz == 0 or fewest >= below:
         return
     rows = np.unique(np.linspace(0, pattern.n_rows - 1, _ROWS).astype(np.intp))
     pairs = _pairs(pattern, rows)
     distances = pairs[:, 1] - pairs[:, 0]
     found, counts = np.unique(np.abs(distances[distances != 0]), return_counts=True)
+    if len(found) > _DISTANCES:
+        return                                    # no grid
     frequent = found[np.argsort(-counts, kind="stable")]
     candidates = sorted(_strides(frequent, pattern)[:_STRIDES])
     j = np.arange(pattern.n_columns)
     for k in range(max(fewest, 1), below):
         for strides in itertools.chain([()], ((s,) for s in candidates),
                                        itertools.combinations(candidates, 2)):
-            digits = np.stack([d[:, 1] - d[:, 0] for d in _digits(pairs, strides)])
-            factors = _multipliers(digits, k)
+            differences = np.stack([d[:, 1] - d[:, 0] for d in _digits(pairs, strides)])
+            factors = _multipliers(np.unique(differences, axis=1), k)
             if factors is not None:
                 colors = sum(f * d for f, d in zip(factors, _digits(j, strides), strict=True)) % k
                 yield f"grid of strides {(1, *strides)}", np.asarray(colors).astype(np.int32)

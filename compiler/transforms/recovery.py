@@ -12,7 +12,8 @@ import numpy as np
 
 from .coloring import Coloring, color_columns
 from .compress import FORWARD, REVERSE, Read, Sweeps
-from .pattern import Ints, Pattern
+from .pattern import Ints, Pattern, gather
+from .symmetric import Substitution, color_symmetric
 
 _REVERSE_COST = 1.3      # of a reverse sweep, in forward sweeps
 
@@ -27,6 +28,7 @@ class Recovery:
         color: of the sweep, an entry.
         position: row in a forward sweep, column in a reverse one, an entry.
         order: how the colours were found.
+        levels: for recovery by substitution, see ``symmetric``.
     """
 
     sweeps: tuple[Sweeps, ...]
@@ -34,6 +36,7 @@ class Recovery:
     color: Ints
     position: Ints
     order: str
+    levels: tuple[Substitution, ...] = ()
 
     @property
     def n_colors(self) -> int:
@@ -52,18 +55,67 @@ def jacobian_recovery(pattern: Pattern, mode: str = "auto") -> Recovery:
     columns_bound = int(pattern.counts.max(initial=0))
     rows_bound = _REVERSE_COST * int(flipped.counts.max(initial=0))
     if columns_bound <= rows_bound:
-        columns = color_columns(pattern)
-        if columns.count <= rows_bound:
-            return _by_columns(pattern, columns)
-        rows = color_columns(flipped)
+        best = _by_columns(pattern, color_columns(pattern))
+        if best.n_colors > rows_bound:
+            best = min(best, _by_rows(pattern, color_columns(flipped)), key=_cost)
     else:
-        rows = color_columns(flipped)
-        if _REVERSE_COST * rows.count <= columns_bound:
-            return _by_rows(pattern, rows)
-        columns = color_columns(pattern)
-    if columns.count <= _REVERSE_COST * rows.count:
-        return _by_columns(pattern, columns)
-    return _by_rows(pattern, rows)
+        best = _by_rows(pattern, color_columns(flipped))
+        if _cost(best) > columns_bound:
+            best = min(best, _by_columns(pattern, color_columns(pattern)), key=_cost)
+    if pattern.nnz < _cost(best) * max(pattern.shape) / 4:       # few of the sums' places are used
+        best = _by_both(pattern, _cost(best)) or best
+    return best
+
+
+def _cost(recovery: Recovery) -> float:
+    return sum(s.count * (_REVERSE_COST if s.direction == REVERSE else 1)
+               for s in recovery.sweeps)
+
+
+def hessian_recovery(pattern: Pattern) -> Recovery:
+    """Forward sweeps of a gradient, as many as a star or acyclic colouring has colours."""
+    found = color_symmetric(pattern)
+    rows, columns = pattern.rows(), pattern.indices
+    own, colors = found.own, found.coloring.colors
+    return Recovery((Sweeps(FORWARD, colors, found.coloring.count),),
+                    np.full(pattern.nnz, FORWARD, np.int8),
+                    np.where(own, colors[columns], colors[rows]),
+                    np.where(own, rows, columns), found.coloring.order, found.levels)
+
+
+def _by_both(pattern: Pattern, below: float) -> Recovery | None:
+    """Full rows by reverse sweeps, all others by columns; None if that is not below a cost.
+
+    A partition of the entries by rows, after Coleman and Verma (*The efficient computation of
+    sparse Jacobian matrices using automatic differentiation*, 1998).
+    """
+    counts = pattern.counts
+    order = np.argsort(-counts, kind="stable")
+    best = None
+    # Without its t fullest rows the matrix needs at least as many colours as the next one has.
+    steps = np.unique(np.concatenate([[0], np.flatnonzero(np.diff(counts[order])) + 1]))[1:9]
+    for t in steps.tolist():
+        if _REVERSE_COST + counts[order[t]] >= below:
+            continue
+        full = np.zeros(pattern.n_rows, bool)
+        full[order[:t]] = True
+        numbers = np.arange(pattern.n_rows)
+        columns = color_columns(gather(pattern, np.where(full, -1, numbers)))
+        rows = color_columns(gather(pattern, np.where(full, numbers, -1)).transposed)
+        cost = columns.count + _REVERSE_COST * rows.count
+        if cost < below:
+            below, best = cost, (full, columns, rows)
+    if best is None:
+        return None
+    full, columns, rows = best
+    row = pattern.rows()
+    by_row = full[row]
+    return Recovery((Sweeps(FORWARD, columns.colors, columns.count),
+                     Sweeps(REVERSE, rows.colors, rows.count)),
+                    np.where(by_row, REVERSE, FORWARD).astype(np.int8),
+                    np.where(by_row, rows.colors[row], columns.colors[pattern.indices]),
+                    np.where(by_row, pattern.indices, row),
+                    f"columns, {columns.order}, and rows, {rows.order}")
 
 
 def _by_columns(pattern: Pattern, found: Coloring) -> Recovery:
