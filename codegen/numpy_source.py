@@ -182,7 +182,7 @@ class NumpyPrinter:
         self.comment(node)
         self.lines.append(f"{name} = {expression.text}")
         self.expressions[node] = Expression(name)
-        if node.op.fresh or _is_filled(node):
+        if _owns(node) or _is_filled(node):
             self.owner[node] = name
 
     def unpack(self, node: Node) -> None:
@@ -217,7 +217,7 @@ class NumpyPrinter:
             name = self.name(node)
             self.comment(node)
             made = self.expressions[base]
-            fresh = base in self.inlined and (base.op.fresh or _is_filled(base))
+            fresh = base in self.inlined and (_owns(base) or _is_filled(base))
             self.lines.append(f"{name} = {made.text if fresh else made.within(ATOM) + '.copy()'}")
         arrays = [self.expressions[a].text for a in node.args[2:]]
         index = index_text(node.params[0], arrays, node.type.shape)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..compiler.trace.stage import Staged
 from ..compiler.trace.tracer import TraceBuilder, Tracer
 from ..compiler.transforms import derive
 from ..compiler.transforms.compress import compressed, substituted
+from ..compiler.transforms.entries import formulas
 from ..compiler.transforms.jvp import jvp
 from ..compiler.transforms.pattern import Ints, Pattern, from_entries, stack, union
 from ..compiler.transforms.recovery import Recovery, hessian_recovery, jacobian_recovery, reads, starts
@@ -37,6 +39,10 @@ class Block:
     first: Ints              # CSR: indptr, CSC: indptr, COO: rows
     second: Ints             # CSR: indices, CSC: indices, COO: columns
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.first.flags.writeable = self.second.flags.writeable = False
+
     def matrix(self, data: Any) -> Any:
         """The matrix with these entries; the arrays of indices are shared and read-only."""
         shape = self.pattern.shape
@@ -48,21 +54,38 @@ class Block:
         return out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Plan:
     """How a sparse derivative is evaluated.
 
     Attributes:
         pattern: of the whole matrix.
-        recovery: its sweeps; what they would be, if every entry has a formula.
-        by_entry: whether every entry has a formula of its own.
+        symmetric: whether it is a Hessian, swept by columns.
+        mode: direction of the sweeps.
+        by_entry: whether entries have formulas, and no sweeps are needed.
         consulted: captured arrays whose zeros were made use of, with their values then.
     """
 
     pattern: Pattern
-    recovery: Recovery
-    by_entry: bool
+    symmetric: bool
+    mode: str
+    by_entry: bool = False
     consulted: tuple[tuple[Any, Any], ...] = ()
+
+    @cached_property
+    def recovery(self) -> Recovery:
+        """The sweeps; those that it would take, if entries have formulas."""
+        return hessian_recovery(self.pattern) if self.symmetric else \
+            jacobian_recovery(self.pattern, self.mode)
+
+    @property
+    def fewest(self) -> int:
+        """Colours that there are at least."""
+        columns = int(self.pattern.counts.max(initial=0))
+        if self.symmetric:
+            return min(columns, 2)
+        rows = np.bincount(self.pattern.indices, minlength=1).max(initial=0)
+        return min(columns, int(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +115,7 @@ class SparsePacking:
         pattern, recovery = self.plan.pattern, self.plan.recovery
         n, m = pattern.shape
         share = pattern.nnz / max(n * m, 1)
-        how = "each entry by a formula of its own" if self.plan.by_entry else \
+        how = "entries by formulas, without sweeps" if self.plan.by_entry else \
             ", ".join(f"{s.count} {('forward', 'reverse')[s.direction]} sweeps"
                       for s in recovery.sweeps)
         elements = sum(node.type.size for node in graph.nodes if node.args and
@@ -132,7 +155,8 @@ def build_sparse(request: Request, staged: Staged, selection: Selection, name: s
         graph, outputs = run(derive.gradient(graph, wrt), SIMPLE), range(len(wrt))
     columns = starts([graph.inputs[i].type.size for i in wrt])
     rows = starts([graph.outputs[o].type.size for o in outputs])
-    pattern, consulted = _pattern(graph, wrt, outputs)
+    tangents = run(jvp(graph, wrt), SIMPLE)
+    pattern, consulted = _pattern(graph, wrt, outputs, tangents)
     if request.kind == "hessian":
         pattern = union(pattern, pattern.transposed)
     if request.sparse == "auto" and pattern.nnz > DENSE * pattern.n_rows * pattern.n_columns:
@@ -140,13 +164,19 @@ def build_sparse(request: Request, staged: Staged, selection: Selection, name: s
     format = request.sparse if request.sparse in FORMATS else "csr"
     parts = [_part(pattern, rows[o:o + 2], columns[i:i + 2], format)
              for o in range(len(outputs)) for i in range(len(wrt))]
-    recovery = hessian_recovery(pattern) if request.kind == "hessian" and \
-        request.mode != "reverse" else jacobian_recovery(pattern, request.mode)
-    by_entry = lane != "array" and is_by_element(staged.graph) and \
+    plan = Plan(pattern, request.kind == "hessian" and request.mode != "reverse", request.mode,
+                consulted=consulted)
+    plan.by_entry = lane != "array" and is_by_element(staged.graph) and \
         pattern.n_rows * pattern.n_columns <= _ENTRY_BY_ENTRY
-    if by_entry:
+    written = None if plan.by_entry or request.mode != "auto" else formulas(
+        tangents, len(graph.inputs), [len(graph.outputs) + o for o in outputs], pattern,
+        [p.entries for p in parts], name)
+    if plan.by_entry:
         derived = _picked(derive.jacobian(graph, wrt, outputs, name=name), parts)
+    elif written is not None and _is_cheap(written.cost, _elements(tangents, wrt), plan):
+        derived, plan.by_entry = written.graph, True
     else:
+        recovery = plan.recovery
         chosen = [np.arange(pattern.nnz)] if recovery.levels else [p.entries for p in parts]
         derived = compressed(graph, wrt, outputs, recovery.sweeps,
                              [reads(recovery, e, rows, columns) for e in chosen], name)
@@ -157,18 +187,32 @@ def build_sparse(request: Request, staged: Staged, selection: Selection, name: s
         derived = with_values(own, derived, name)
     out_spec = staged.out_spec if request.kind == "jacobian" else None
     packing = Packing(request.kind, out_spec, selection.spec, n, len(wrt), request.has_aux)
-    return derived, SparsePacking(packing, tuple(p.block for p in parts),
-                                  Plan(pattern, recovery, by_entry, consulted))
+    return derived, SparsePacking(packing, tuple(p.block for p in parts), plan)
 
 
-def _pattern(graph: Graph, wrt: Sequence[int], outputs: Sequence[int]
+def _is_cheap(cost: int, sweep: int, plan: Plan) -> bool:
+    """Whether formulas cost no more than sweeps; colours are counted only where that decides."""
+    return cost <= plan.fewest * sweep or cost <= plan.recovery.n_colors * sweep
+
+
+def _pattern(graph: Graph, wrt: Sequence[int], outputs: Sequence[int], tangents: Graph
              ) -> tuple[Pattern, tuple[tuple[Any, Any], ...]]:
     """Pattern of a Jacobian, and the captured arrays it was found from."""
-    tangents = run(jvp(graph, wrt), SIMPLE)
     found = sparsity(tangents, range(len(graph.inputs), len(tangents.inputs)))
     n_columns = sum(graph.inputs[i].type.size for i in wrt)
     pattern = stack([found.outputs[len(graph.outputs) + o] for o in outputs], n_columns)
     return pattern, tuple((array, np.array(array)) for array in found.consulted)
+
+
+def _elements(tangents: Graph, wrt: Sequence[int]) -> int:
+    """How many elements one sweep computes."""
+    varied = set(tangents.inputs[len(tangents.inputs) - len(wrt):])
+    total = 0
+    for node in tangents.nodes:
+        if any(a in varied for a in node.args):
+            varied.add(node)
+            total += node.type.size if isinstance(node.type, ArrayType) else 0
+    return total
 
 
 def _refuse_complex(request: Request, graph: Graph, wrt: Sequence[int], n_main: int,

@@ -42,7 +42,7 @@ def _getitem_flow(i: Any, types: Any, out: Any, known: Any, index: Any) -> Any:
 getitem: Op = Op("getitem", lambda x, *arrays, index: np.asarray(x)[numpy_index(index, arrays)],
                  _getitem_type, Linear(_getitem_transpose), params=("index",),
                  python=_getitem_text, fresh=False, batch=batch_read(lambda: getitem),
-                 flow=_getitem_flow,
+                 flow=_getitem_flow, copies=True,
                  samples=(sample((4,), index=(2,)), sample((4, 3), index=(("s", 3, None, -2), 1)),
                           sample((4,), np.array([0, 2, 2, -1]), index=(("a",),)),
                           sample((2, 3), index=(None, ("s", 0, 2, 1), ("s", 1, 3, 1))),
@@ -90,6 +90,7 @@ def _setitem_flow(i: Any, types: Any, out: Any, known: Any, index: Any) -> Any:
 
 setitem: Op = Op("setitem", _setitem_call, _written_type, Linear(_setitem_transpose, (0, 1)),
                  params=("index",), batch=batch_write(lambda: setitem), flow=_setitem_flow,
+                 copies=True,
                  samples=(sample((4,), (), index=(2,)),
                           sample((4, 3), (3,), index=(("s", 1, 3, 1),)),
                           sample((4,), (2,), np.array([0, 2]), index=(("a",),)),
@@ -121,6 +122,7 @@ def _scatter_add_flow(i: Any, types: Any, out: Any, known: Any, index: Any) -> A
 scatter_add: Op = Op("scatter_add", _scatter_add_call, _written_type,
                      Linear(_scatter_add_transpose, (0, 1)), params=("index",),
                      batch=batch_write(lambda: scatter_add), flow=_scatter_add_flow,
+                     copies=True,
                      samples=(sample((4,), (), index=(2,)),
                               sample((4, 3), (3,), index=(("s", 1, 3, 1),)),
                               sample((4,), (3,), np.array([0, 2, 2]), index=(("a",),))))

@@ -136,7 +136,7 @@ def _norm_jvp(args: Any, tangents: Any, out: Any, axis: Any, keepdims: Any) -> A
     return np.sum(scale(t, ratio(x, length)), axis=axis, keepdims=keepdims)
 
 
-sum = _reduction("sum", np.sum, Linear(_sum_transpose), samples=_SAMPLES + _EMPTY)
+sum = _reduction("sum", np.sum, Linear(_sum_transpose), copies=True, samples=_SAMPLES + _EMPTY)
 norm = _reduction("norm", _norm_call, General(_norm_jvp), python=_norm_text,
                   samples=(*_SAMPLES, sample((2, 3, 2, 2), axis=(0, 1, 3), keepdims=False)))
 prod = _reduction("prod", np.prod, General(_prod_jvp), samples=_SAMPLES + _EMPTY)

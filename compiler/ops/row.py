@@ -151,6 +151,8 @@ class Op:
         results: names of the results, of an operator with several.
         flow: how the result's elements depend on those of an operand, see ``flow``; None: element
             by element without a batching rule, else everything on everything.
+        copies: whether elements of the result are sums of elements of the operands, those that
+            the flow names.
     """
 
     name: str
@@ -170,6 +172,7 @@ class Op:
     reference: Callable[..., Any] | None = None
     results: tuple[str, ...] = ()
     flow: Rule | None = None
+    copies: bool = False
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Compute on arrays; record a node when an operand is traced."""

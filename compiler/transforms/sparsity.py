@@ -23,7 +23,7 @@ from .pattern import Pattern, empty, follow, identity, stack, union
 
 
 @dataclass
-class _Constants:
+class Constants:
     """Values of nodes that no input reaches, computed when asked for.
 
     ``consulted`` collects the captured arrays among what they depend on.
@@ -81,7 +81,7 @@ def sparsity(graph: Graph, tangents: Sequence[int]) -> Sparsity:
         PatternTooLargeError: at more than ``pattern.LIMIT`` non-zeros, naming the user's line.
     """
     n_columns = sum(graph.inputs[i].type.size for i in tangents)
-    constants = _Constants()
+    constants = Constants()
     found: dict[Node, Any] = {}          # patterns of nodes that depend on a tangent
     first = 0
     for i in tangents:
@@ -108,7 +108,7 @@ def _last_uses(graph: Graph) -> dict[Node, int]:
     return last | dict.fromkeys(graph.outputs, len(graph.nodes))
 
 
-def _through(node: Node, found: dict[Node, Any], constants: _Constants, n_columns: int) -> Any:
+def _through(node: Node, found: dict[Node, Any], constants: Constants, n_columns: int) -> Any:
     """Pattern of one application; for several results a tuple."""
     if node.op is PICK:
         return found[node.args[0]][node.params[0]]
