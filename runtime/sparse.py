@@ -20,7 +20,7 @@ from ..compiler.transforms import derive
 from ..compiler.transforms.compress import compressed, substituted
 from ..compiler.transforms.entries import formulas
 from ..compiler.transforms.jvp import jvp
-from ..compiler.transforms.pattern import Ints, Pattern, from_entries, stack, union
+from ..compiler.transforms.pattern import Ints, Pattern, block_of, stack, union
 from ..compiler.transforms.recovery import Recovery, hessian_recovery, jacobian_recovery, reads, starts
 from ..compiler.transforms.sparsity import sparsity
 from .compile import Packing, Request, Selection, build, check_aux, check_scalar, with_values
@@ -243,13 +243,8 @@ class _Part(NamedTuple):
 
 
 def _part(pattern: Pattern, rows: Sequence[int], columns: Sequence[int], format: str) -> _Part:
-    first, last = pattern.indptr[rows[0]], pattern.indptr[rows[1]]
-    at = pattern.indices[first:last]
-    inside = (at >= columns[0]) & (at < columns[1])
-    entries = np.flatnonzero(inside) + first
-    r = pattern.rows()[entries] - np.int32(rows[0])
-    c = pattern.indices[entries] - np.int32(columns[0])
-    mine = from_entries(r, c, rows[1] - rows[0], columns[1] - columns[0])
+    mine, entries = block_of(pattern, rows, columns)
+    r, c = mine.rows(), mine.indices
     if format == "csc":
         order = np.lexsort((r, c))
         entries, r, c = entries[order], r[order], c[order]

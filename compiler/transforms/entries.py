@@ -22,6 +22,7 @@ from ..trace.tracer import TraceBuilder, Tracer, wrap
 from .pattern import Ints, Pattern
 from .sparsity import Constants
 
+_FEW = 8                 # terms of numbers that are left as they are
 _MOST = 40               # terms of a tangent; more are not worth a formula each
 
 
@@ -120,7 +121,7 @@ class _Walk:
         for i, arg in enumerate(node.args):
             for term in self.terms.get(arg, ()):
                 found.append(self.through(node, i, term))
-        self.terms[node] = _merged(found, node.type.shape)
+        self.terms[node] = _merged(found, node.type.size)
         if len(self.terms[node]) > _MOST:
             raise _Unsupported
         self.cost += sum(n.type.size for n in self.builder.nodes[start:] if n.args)
@@ -128,8 +129,8 @@ class _Walk:
     def value(self, node: Node) -> Any:
         """A copied value; of a constant the number itself."""
         new = self.new[node]
-        if new.op is CONSTANT and new.type.shape == () and new.type.dtype.kind in "bf":
-            return float(new.value) if new.type.dtype.kind == "f" else bool(new.value)
+        if new.op is CONSTANT and new.type.shape == () and new.type.dtype.kind in "biuf":
+            return bool(new.value) if new.type.dtype.kind == "b" else float(new.value)
         return wrap(self.builder, new)
 
     def through(self, node: Node, i: int, term: Term) -> Term:
@@ -244,7 +245,7 @@ def _spread(rows: Ints, index: Ints) -> tuple[Ints, Ints]:
     return entry, np.repeat(known, counts)
 
 
-def _merged(terms: list[Term], shape: tuple[int, ...]) -> list[Term]:
+def _merged(terms: list[Term], n_rows: int) -> list[Term]:
     """Terms that connect the same elements, added up."""
     out: list[Term] = []
     places: dict[Any, list[int]] = {}
@@ -261,7 +262,41 @@ def _merged(terms: list[Term], shape: tuple[int, ...]) -> list[Term]:
         else:
             places[key].append(len(out))
             out.append(term)
+    plain = [t for t in out if not isinstance(t.coefficient, Tracer)]
+    if len(plain) > _FEW or (len(plain) > 1 and any(t.rows is not None for t in plain)):
+        out = [t for t in out if isinstance(t.coefficient, Tracer)] + _by_weight(plain, n_rows)
     return out
+
+
+def _by_weight(terms: list[Term], n_rows: int) -> list[Term]:
+    """The same with few terms, each of one number and of all rows.
+
+    Assignments to parts of an array leave terms of parts of its rows behind.
+    """
+    rows = np.concatenate([np.arange(n_rows) if t.rows is None else t.rows for t in terms])
+    columns = np.concatenate([t.columns for t in terms])
+    weights = np.repeat([float(t.coefficient) for t in terms], [len(t.columns) for t in terms])
+    used = (rows >= 0) & (columns >= 0)
+    rows, columns, weights = rows[used], columns[used], weights[used]
+    n_columns = int(columns.max(initial=0)) + 1
+    keys, which = np.unique(rows.astype(np.int64) * n_columns + columns, return_inverse=True)
+    weights = np.bincount(which, weights, len(keys))
+    rows, columns = np.divmod(keys, n_columns)
+    values = np.unique(weights)
+    if len(values) > _MOST:
+        return terms
+    out = []
+    for value in values.tolist():
+        mine = np.flatnonzero(weights == value)
+        row, column = rows[mine], columns[mine]
+        # The k-th entry of each row that has this weight; rows are ascending.
+        rank = np.arange(len(mine)) - np.searchsorted(row, row)
+        for k in range(int(rank.max(initial=-1)) + 1):
+            chosen = rank == k
+            full = np.full(n_rows, -1)
+            full[row[chosen]] = column[chosen]
+            out.append(Term(value, None, full))
+    return out if len(out) <= len(terms) or len(out) <= _MOST else terms
 
 
 def _assemble(builder: TraceBuilder, terms: Sequence[Term], pattern: Pattern,
@@ -285,15 +320,16 @@ def _assemble(builder: TraceBuilder, terms: Sequence[Term], pattern: Pattern,
     computed[np.concatenate(entries)] = True
     plain = np.flatnonzero(~computed | (fixed != 0))
     if len(plain) or not vectors:
-        numbers, which = np.unique(fixed[plain], return_inverse=True)
+        numbers = np.unique(fixed[plain])
         vectors.insert(0, Tracer(builder, builder.constant(numbers.astype(dtype))))
         sources = [s + len(numbers) for s in sources]
         entries.append(plain)
-        sources.append(which.astype(np.intp))
+        sources.append(np.searchsorted(numbers, fixed[plain]))
     entry, source = np.concatenate(entries), np.concatenate(sources)
     # Of several coefficients of an entry the first is read, and the others are added.
-    _, leading = np.unique(entry, return_index=True)
-    rest = np.delete(np.arange(len(entry)), leading)
+    leading = np.zeros(pattern.nnz, np.intp)
+    leading[entry[::-1]] = np.arange(len(entry))[::-1]     # the last to be written stays
+    rest = np.flatnonzero(leading[entry] != np.arange(len(entry)))
     joined: Any = vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
     out = []
     for part in parts:

@@ -1,5 +1,6 @@
 """Patterns of non-zeros, row by row, as two arrays of integers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,9 +85,9 @@ def identity(n: int, first: int, n_columns: int) -> Pattern:
 
 
 def _from_keys(keys: Ints, n_rows: int, n_columns: int) -> Pattern:
-    rows, columns = np.divmod(keys, max(n_columns, 1))
-    indptr = np.zeros(n_rows + 1, np.int64)
-    np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
+    first = np.arange(n_rows + 1) * n_columns              # key of each row's first column
+    indptr = np.searchsorted(keys, first).astype(np.int64, copy=False)
+    columns = keys - np.repeat(first[:-1], np.diff(indptr))
     return Pattern(indptr, columns.astype(np.int32), n_columns)
 
 
@@ -125,6 +126,22 @@ def stack(patterns: list[Pattern], n_columns: int) -> Pattern:
     return Pattern(np.concatenate([np.zeros(1, np.int64), *indptr]),
                    np.concatenate([np.zeros(0, np.int32), *[p.indices for p in patterns]]),
                    n_columns)
+
+
+def block_of(pattern: Pattern, rows: Sequence[int], columns: Sequence[int]
+             ) -> tuple[Pattern, Ints]:
+    """The part from the first to before the second of rows and columns, and its entries' numbers."""
+    first, last = pattern.indptr[rows[0]], pattern.indptr[rows[1]]
+    entries = np.arange(first, last)
+    if columns[0] == 0 and columns[1] == pattern.n_columns:
+        return Pattern(pattern.indptr[rows[0]:rows[1] + 1] - first, pattern.indices[first:last],
+                       pattern.n_columns), entries
+    at = pattern.indices[first:last]
+    inside = (at >= columns[0]) & (at < columns[1])
+    counted = np.concatenate([[0], np.cumsum(inside)])
+    indptr = counted[pattern.indptr[rows[0]:rows[1] + 1] - first]
+    return Pattern(indptr, at[inside] - np.int32(columns[0]), columns[1] - columns[0]), \
+        entries[inside]
 
 
 def gather(pattern: Pattern, index: Ints) -> Pattern:

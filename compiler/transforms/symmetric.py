@@ -9,6 +9,7 @@ Sci. Comput. 29, 2007, Algorithms 4.1 and 3.1.) Colours that no entry is read fr
 in Montoison, Dalle, Gebremedhin: *Revisiting sparse matrix coloring and bicoloring*, 2025.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,30 +53,12 @@ def color_symmetric(pattern: Pattern) -> SymmetricColoring:
     Args:
         pattern: symmetric.
     """
-    best = _finish(pattern, color_columns(pattern))
-    assert best is not None
+    best = stars(pattern)
     neighbours = _neighbours(pattern)
-    degree = np.array([len(near) for near in neighbours])
-    orders: dict[str, Any] = {"natural": range(len(neighbours)),
-                              "largest first": np.argsort(-degree, kind="stable").tolist()}
-    small = int((degree * degree).sum()) <= _VISITS
-    if small:
-        orders["smallest last"] = smallest_last(neighbours).tolist()
-        orders["incidence degree"] = incidence_degree(neighbours).tolist()
-    for name, order in orders.items():
-        for ahead in (False, True):
-            if best.coloring.count <= _fewest(degree):
-                return best
-            colors = star_coloring(neighbours, order, ahead)
-            found = _finish(pattern, _as_coloring(colors, f"star, {name}"))
-            assert found is not None
-            if found.coloring.count < best.coloring.count:
-                best = found
-    if not small:
+    degree = _degree(neighbours)
+    if best.coloring.count <= _fewest(degree) or not _is_small(degree):
         return best
-    for name, order in orders.items():
-        if best.coloring.count <= 2:
-            break
+    for name, order in _orders(neighbours):
         colors = acyclic_coloring(neighbours, order)
         count = int(colors.max(initial=-1)) + 1
         if count < best.coloring.count:
@@ -83,6 +66,41 @@ def color_symmetric(pattern: Pattern) -> SymmetricColoring:
             if levels is not None:
                 best = SymmetricColoring(Coloring(colors, count, f"acyclic, {name}"), *levels)
     return best
+
+
+def stars(pattern: Pattern) -> SymmetricColoring:
+    """The star colouring with the fewest colours of several orders."""
+    best = _finish(pattern, color_columns(pattern))
+    assert best is not None
+    neighbours = _neighbours(pattern)
+    fewest = _fewest(_degree(neighbours))
+    for name, order in _orders(neighbours):
+        for ahead in (False, True):
+            if best.coloring.count <= fewest:
+                return best
+            colors = star_coloring(neighbours, order, ahead)
+            found = _finish(pattern, _as_coloring(colors, f"star, {name}"))
+            assert found is not None
+            if found.coloring.count < best.coloring.count:
+                best = found
+    return best
+
+
+def _orders(neighbours: list[list[int]]) -> Iterator[tuple[str, Any]]:
+    degree = _degree(neighbours)
+    yield "natural", range(len(neighbours))
+    yield "largest first", np.argsort(-degree, kind="stable").tolist()
+    if _is_small(degree):
+        yield "smallest last", smallest_last(neighbours).tolist()
+        yield "incidence degree", incidence_degree(neighbours).tolist()
+
+
+def _degree(neighbours: list[list[int]]) -> Ints:
+    return np.array([len(near) for near in neighbours])
+
+
+def _is_small(degree: Ints) -> bool:
+    return int((degree * degree).sum()) <= _VISITS
 
 
 def _fewest(degree: Ints) -> int:
