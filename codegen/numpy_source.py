@@ -184,7 +184,7 @@ class NumpyPrinter:
         self.comment(node)
         self.lines.append(f"{name} = {expression.text}")
         self.expressions[node] = Expression(name)
-        if node.op.fresh or _is_filled(node):
+        if _owns(node) or _is_filled(node):
             self.owner[node] = name
 
     def unpack(self, node: Node) -> None:
@@ -219,7 +219,7 @@ class NumpyPrinter:
             name = self.name(node)
             self.comment(node)
             made = self.expressions[base]
-            fresh = base in self.inlined and (base.op.fresh or _is_filled(base))
+            fresh = base in self.inlined and (_owns(base) or _is_filled(base))
             self.lines.append(f"{name} = {made.text if fresh else made.within(ATOM) + '.copy()'}")
         arrays = [self.expressions[a].text for a in node.args[2:]]
         index = index_text(node.params[0], arrays, node.type.shape)
@@ -451,6 +451,9 @@ def _owns(node: Node) -> bool:
     """Whether the value is certainly memory of its own."""
     if node.op is PICK:
         return node.args[0].op.fresh
+    if node.op is indexing.getitem and any(isinstance(p, tuple) and p[0] in "am"
+                                           for p in node.params[0]):
+        return True                       # reading by arrays copies
     return node.op.fresh and node.op not in (INPUT, CONSTANT, CAPTURED)
 
 

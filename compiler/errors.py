@@ -199,6 +199,22 @@ class ParseError(WengertError, ValueError):
     """Text that is not a graph."""
 
 
+class PatternTooLargeError(WengertError, ValueError):
+    """A sparsity pattern has more non-zeros than are worth keeping."""
+
+
+class SparseRequestError(WengertError, TypeError):
+    """A sparse derivative of something that has none: complex, traced, or in an unknown form."""
+
+
+class NotSquareError(ShapeError):
+    """A solver needs a square Jacobian."""
+
+
+class SingularPatternError(WengertError, ArithmeticError):
+    """A Jacobian that is singular for every argument, by its pattern of non-zeros alone."""
+
+
 class SpecializationWarning(UserWarning):
     """A function takes so many different branches that it is traced anew at each call."""
 

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ..compiler.errors import ModeError, NotAFunctionError
+from ..compiler.errors import ModeError, NotAFunctionError, SparseRequestError
 from ..compiler.graph import Graph
 from ..compiler.ops import control
 from ..compiler.trace.locate import locate
@@ -14,6 +14,7 @@ from ..compiler.trace.tree import flatten, unflatten
 from .compile import Argnums, Request
 from .executable import Compiled
 from .options import Options
+from .sparse import FORMATS
 
 Mode = Literal["auto", "forward", "reverse"]
 Function = Callable[..., Any]
@@ -36,6 +37,15 @@ def _transform(function: Function | None, request: Request, options: Options) ->
 
 def _normal(argnums: Argnums | list[int | str]) -> Argnums:
     return tuple(argnums) if isinstance(argnums, list) else argnums
+
+
+def _format(sparse: bool | str) -> str:
+    if sparse is True or sparse is False:
+        return "csr" if sparse else ""
+    if sparse not in (*FORMATS, "auto"):
+        raise SparseRequestError(f"sparse={sparse!r} is no form of a sparse matrix.",
+                                 'Use True, "auto", "csr", "csc" or "coo".', locate())
+    return sparse
 
 
 def compile(function: Function | None = None, *, target: str = "numpy", lane: str = "auto") -> Any:
@@ -99,34 +109,56 @@ def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_a
 
 
 def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
-             mode: Mode = "auto", *, holomorphic: bool = False,
+             mode: Mode = "auto", *, holomorphic: bool = False, sparse: bool | str = False,
              target: str = "numpy", lane: str = "auto") -> Any:
     """All first derivatives: shape of the result followed by shape of the argument.
 
     ``mode="auto"`` sweeps along the shorter side: forward for few inputs, reverse for few
     outputs. Results and arguments may be nested; so is then the Jacobian.
 
+    With ``sparse`` a SciPy sparse array comes back instead, one for each pair of a result and an
+    argument, of shape (elements of the result, elements of the argument). Its pattern is found
+    from the graph and holds for all arguments of these shapes; it is evaluated by as few sweeps as
+    a colouring of its columns (or rows, with ``mode="auto"`` the better) has colours. ``True`` and
+    ``"csr"`` give compressed rows, ``"csc"`` columns, ``"coo"`` triples, ``"auto"`` rows or, where
+    more than a quarter of the entries may differ from zero, a dense array. The arrays of indices
+    are shared by all results and cannot be written to; ``.copy()`` makes ones that can.
+    ``.pattern``, ``.colors`` and ``.report()`` are there once specialized.
+
+    Raises:
+        SparseRequestError: for another ``sparse``, or complex arguments or results.
+        PatternTooLargeError: for a pattern of more than 50 million entries.
+
     >>> import numpy as np, wengert as wg
     >>> wg.jacobian(lambda x: np.array([x[0] * x[1], x[0] ** 2]))(np.array([2.0, 3.0]))
     array([[3., 2.],
            [4., 0.]])
+    >>> J = wg.jacobian(lambda x: x[1:] * x[:-1] ** 2, sparse=True)
+    >>> J(np.array([1.0, 2.0, 3.0, 4.0])).toarray()
+    array([[ 4.,  1.,  0.,  0.],
+           [ 0., 12.,  4.,  0.],
+           [ 0.,  0., 24.,  9.]])
+    >>> J.colors
+    2
     """
-    request = Request("jacobian", _normal(argnums), has_aux, mode, holomorphic)
+    request = Request("jacobian", _normal(argnums), has_aux, mode, holomorphic, _format(sparse))
     return _transform(function, request, Options(target, lane))
 
 
 def hessian(function: Function | None = None, argnums: Argnums = 0, mode: Mode = "auto", *,
-            target: str = "numpy", lane: str = "auto") -> Any:
+            sparse: bool | str = False, target: str = "numpy", lane: str = "auto") -> Any:
     """All second derivatives of a function with a scalar result.
 
-    ``mode`` is the direction of the outer sweeps over the (reverse-mode) gradient.
+    ``mode`` is the direction of the outer sweeps over the (reverse-mode) gradient. ``sparse`` is as
+    for ``jacobian``; sweeps are then saved by symmetry, too, and are forward ones.
 
     >>> import numpy as np, wengert as wg
     >>> wg.hessian(lambda x: x[0] ** 2 * x[1])(np.array([2.0, 3.0]))
     array([[6., 4.],
            [4., 0.]])
     """
-    return _transform(function, Request("hessian", _normal(argnums), False, mode),
+    request = Request("hessian", _normal(argnums), False, mode, sparse=_format(sparse))
+    return _transform(function, request,
                       Options(target, lane))
 
 

@@ -38,6 +38,7 @@ class Request:
         holomorphic: whether a complex function is differentiated as one.
         in_axes: of ``vmap``: which axes of the arguments are mapped over.
         out_axes: of ``vmap``: where the results have the batch axis.
+        sparse: "csr", "csc", "coo", "auto", or "" for dense.
     """
 
     kind: str
@@ -47,6 +48,7 @@ class Request:
     holomorphic: bool = False
     in_axes: Any = None
     out_axes: Any = None
+    sparse: str = ""
 
     @property
     def has_operand(self) -> bool:
@@ -256,14 +258,14 @@ def build(request: Request, staged: Staged, selection: Selection | None, name: s
     assert selection is not None
     graph = derive.select_outputs(graph, range(n))
     wrt = selection.inputs
-    n_main = _check_aux(request, staged)
+    n_main = check_aux(request, staged)
     match request.kind:
         case "grad" | "value_and_grad":
             check_scalar(graph, staged, n_main, request.kind, request.holomorphic)
             _check_complex(request, graph, wrt, n_main, staged)
             if request.mode == "forward":
                 blocks = derive.jacobian(graph, wrt, [0], "forward", name)
-                derived = _with_values(graph, blocks, name)
+                derived = with_values(graph, blocks, name)
             else:
                 derived = vjp(graph, wrt, seeded=[0], unit=True, name=name)
             first = 0 if request.kind == "value_and_grad" else 1
@@ -284,7 +286,7 @@ def build(request: Request, staged: Staged, selection: Selection | None, name: s
             if not request.has_aux:
                 return blocks, Packing("jacobian", staged.out_spec, selection.spec, 0, len(wrt),
                                        False)
-            derived = _with_values(graph, blocks, name)
+            derived = with_values(graph, blocks, name)
         case "hessian":
             check_scalar(graph, staged, n_main, "hessian")
             if any(graph.inputs[i].type.dtype.kind == "c" for i in wrt):
@@ -311,7 +313,7 @@ def _aux_packing(packing: Packing, staged: Staged) -> Packing:
     return Packing(packing.kind, spec, packing.in_spec, packing.n_outputs, packing.n_inputs, True)
 
 
-def _with_values(graph: Graph, derived: Graph, name: str) -> Graph:
+def with_values(graph: Graph, derived: Graph, name: str) -> Graph:
     """Both graphs' outputs in one graph; they share their inputs."""
     from_derived = set(derived.nodes)
     nodes = [*derived.nodes, *[n for n in graph.nodes if n not in from_derived]]
@@ -319,7 +321,7 @@ def _with_values(graph: Graph, derived: Graph, name: str) -> Graph:
                  derived.guards or graph.guards)
 
 
-def _check_aux(request: Request, staged: Staged) -> int:
+def check_aux(request: Request, staged: Staged) -> int:
     """How many outputs come before the auxiliary ones."""
     if not request.has_aux:
         return staged.n_outputs

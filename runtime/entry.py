@@ -15,6 +15,7 @@ import numpy as np
 from ..codegen.source import Source
 from ..compiler.arraytype import ArrayType
 from ..compiler.trace.watch import Watch
+from .compile import Packing
 
 _PLAIN: dict[Any, Any] = {np.dtype(float): float, np.dtype(np.int64): int, np.dtype(bool): bool,
                           np.dtype(complex): complex}
@@ -207,6 +208,8 @@ def _test(name: str, kind: Any, names: dict[str, Any]) -> str | None:
 
 def _packed_text(packing: Callable[..., Any], n: int) -> str:
     """How the flat results ``_w_r`` are packed, as an expression where that is simple."""
+    if not isinstance(packing, Packing):              # it makes more of the results
+        return "_w_packing((_w_r,))" if n == 1 else "_w_packing(_w_r)"
     if n == 1:
         shown = packing([0])
         text = _spell(shown, single=True)

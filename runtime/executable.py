@@ -47,6 +47,7 @@ from .operand import check_call, check_operand, in_call_order, with_operand
 from .options import Options
 from .pickling import Slot, pack_graph, pack_spec, reduce_compiled, unpack_graph, unpack_spec
 from .save import write_module
+from .sparse import SparsePacking, build_sparse, no_sparse_trace
 from .watch import change_test
 
 
@@ -88,7 +89,7 @@ class Program:
 
     source: Source
     graph: Graph
-    packing: Packing
+    packing: Packing | SparsePacking
     written: tuple[int, ...] = ()
     staged: Staged | None = None
     raw: Callable[..., Any] = field(init=False)
@@ -115,7 +116,8 @@ class Program:
         """Whether another trace would give this same program; captured arrays are read anew."""
         mine = self.staged
         return mine is not None and mine.out_spec == staged.out_spec and \
-            mine.written == staged.written and mine.graph == staged.graph
+            mine.written == staged.written and mine.graph == staged.graph and \
+            (not isinstance(self.packing, SparsePacking) or self.packing.is_current())
 
     def __getstate__(self) -> dict[str, Any]:
         return {"source": self.source, "packing": self.packing, "written": self.written,
@@ -336,13 +338,17 @@ class Compiled:
         return staged, selection, leaves
 
     def _derive(self, args: tuple[Any, ...], kwargs: dict[str, Any], staged: Staged,
-                selection: Selection | Mapped | None) -> tuple[Graph, Packing]:
+                selection: Selection | Mapped | None) -> tuple[Graph, Packing | SparsePacking]:
         """Graph of the request and the packing of its results."""
         _, operand = self._split(args, kwargs)
         with no_trace():
             if isinstance(selection, Mapped):
                 return build_mapped(staged, selection, self.request.out_axes, self.name)
-            graph, packing = build(self.request, staged, selection, self.name)
+            if self.request.sparse and selection is not None:
+                graph, packing = build_sparse(self.request, staged, selection, self.name,
+                                              self.options.lane)
+            else:
+                graph, packing = build(self.request, staged, selection, self.name)
             if self.request.has_operand:
                 check_operand(self.request, graph, args[-1], packing, self.function)
                 graph = with_operand(graph, operand)
@@ -368,6 +374,8 @@ class Compiled:
 
     def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Called inside another trace: record this function's graph there."""
+        if self.request.sparse:
+            raise no_sparse_trace(self.request.kind)
         with _TRACING:
             staged, selection, leaves = self._trace(args, kwargs)
             graph, packing = self._derive(args, kwargs, staged, selection)
@@ -414,6 +422,22 @@ class Compiled:
                                  ".specialize with example arguments.")
         return self._latest
 
+    @property
+    def pattern(self) -> Any:
+        """Where a sparse derivative may differ from zero: boolean SciPy arrays."""
+        return self._sparse("pattern").patterns
+
+    @property
+    def colors(self) -> int:
+        """How many sweeps a sparse derivative takes."""
+        return self._sparse("colors").plan.recovery.n_colors
+
+    def _sparse(self, name: str) -> SparsePacking:
+        packing = self._last().packing
+        if not isinstance(packing, SparsePacking):
+            raise AttributeError(f"{self.name} is dense and has no {name}.")
+        return packing
+
     def save(self, path: str | Path) -> Path:
         """Write the latest specialization as a module that runs without wengert."""
         return write_module(self._last().source, Path(path))
@@ -422,8 +446,10 @@ class Compiled:
         """Sizes of the latest specialization, in words."""
         graph = self._last().graph
         lines = len(self._last().source.text.splitlines())
-        return (f"{self.name}: {len(graph.nodes)} nodes, {len(graph.guards)} guards, "
+        text = (f"{self.name}: {len(graph.nodes)} nodes, {len(graph.guards)} guards, "
                 f"{lines} lines of source, {len(self.programs)} programs")
+        packing = self._last().packing
+        return f"{text}\n{packing.report(graph)}" if isinstance(packing, SparsePacking) else text
 
     def __repr__(self) -> str:
         return f"<wengert {self.request.kind} of {function_name(self.function)}>"

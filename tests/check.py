@@ -26,11 +26,12 @@ from wengert.compiler.ops.row import (
     Op,
     ZeroDerivative,
 )
-from wengert.compiler.passes.pipeline import run
+from wengert.compiler.passes.pipeline import SIMPLE, run
 from wengert.compiler.trace.tracer import TraceBuilder
 from wengert.compiler.transforms.batch import batch, batch_along
 from wengert.compiler.transforms.derive import select_outputs
 from wengert.compiler.transforms.jvp import jvp
+from wengert.compiler.transforms.sparsity import sparsity
 from wengert.compiler.transforms.vjp import vjp
 from wengert.runtime.load_python import load
 
@@ -336,6 +337,28 @@ def known_partials(op: Op, graph: Graph) -> list[int]:
     return [i for i in differentiable(graph) if i not in unknown]
 
 
+def check_sparsity(graph: Graph, values: Sequence[Any], wrt: Sequence[int], message: str) -> None:
+    """No entry of the dense Jacobian differs from zero outside of the pattern."""
+    n_out, n = len(graph.outputs), len(graph.inputs)
+    pushed = jvp(graph, wrt)
+    tangents = range(n, len(pushed.inputs))
+    for simplified in (pushed, run(pushed, SIMPLE)):
+        patterns = sparsity(simplified, tangents).outputs[n_out:]
+        column = 0
+        for i in wrt:
+            type = graph.inputs[i].type
+            for unit in np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape):
+                seeds = [unit if j == i else np.zeros(graph.inputs[j].type.shape,
+                                                      graph.inputs[j].type.dtype) for j in wrt]
+                with np.errstate(all="ignore"):
+                    found = interpret(pushed, *values, *seeds)[n_out:]
+                for t, pattern in zip(found, patterns, strict=True):
+                    missed = (np.ravel(t) != 0) & ~pattern.dense()[:, column]
+                    assert not np.any(missed), f"{message}: column {column} has entries " \
+                        f"{np.flatnonzero(missed)} outside of the pattern"
+                column += 1
+
+
 def subsets(positions: list[int]) -> list[tuple[int, ...]]:
     """All positions together, and each alone."""
     return list(dict.fromkeys([tuple(positions), *[(i,) for i in positions]])) if positions else []
@@ -356,6 +379,7 @@ def check_op(op: Op) -> None:
         known = [] if refused else known_partials(op, graph)
         for wrt in [] if decreed(op) else subsets(known):
             check_derivatives(graph, case.values, wrt, rng, message, order)
+            check_sparsity(graph, case.values, wrt, message)
         for unknown, node in enumerate(graph.inputs):
             if node.type.differentiable and unknown not in known:
                 _check_refusal(graph, (unknown,), message)

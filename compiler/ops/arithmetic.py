@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..arraytype import ArrayType
+from .flow import elements, product
 from .row import Infix, Linear, Op, elementwise, sample
 
 
@@ -20,7 +21,7 @@ def _power_by_exponent(x: Any, y: Any, out: Any) -> Any:
 add = elementwise("add", np.add, 1.0, 1.0, infix=Infix("+", 4), commutative=True)
 sub = elementwise("sub", np.subtract, 1.0, -1.0, infix=Infix("-", 4), python="np.subtract")
 mul = elementwise("mul", np.multiply, lambda x, y, out: y, lambda x, y, out: x,
-                  infix=Infix("*", 5), commutative=True, python="np.multiply")
+                  infix=Infix("*", 5), commutative=True, python="np.multiply", flow=product)
 div = elementwise("div", np.true_divide, lambda x, y, out: 1.0 / y,
                   lambda x, y, out: -(out / y),
                   infix=Infix("/", 5), domain=((-2.0, 2.0), (0.5, 2.0)), python="np.divide")
@@ -50,7 +51,7 @@ fmod = elementwise("fmod", np.fmod, 1.0, lambda x, y, out: -np.trunc(x / y),
 # computes ``c * p``, but where c is a structural zero (an element that was not selected) the
 # product is zero even if p is infinite or NaN; passes rely on that freedom.
 scale = elementwise("scale", np.multiply, lambda c, p, out: p, lambda c, p, out: c,
-                    infix=Infix("*", 5), python="np.multiply")
+                    infix=Infix("*", 5), python="np.multiply", flow=product)
 
 
 def _convert_call(x: Any, dtype: Any) -> Any:
@@ -88,7 +89,7 @@ convert: Op = Op("convert", _convert_call, _convert_type, Linear(_convert_transp
                  samples=(sample((3,), dtype="float64"), sample((), dtype="float32"),
                           sample((2, 0), dtype="complex128"), sample((2, 3), dtype="int64"),
                           sample((), dtype="complex64"), sample((3,), dtype="bool")),
-                 batch=lambda args, batched, dtype: convert(args[0], dtype=dtype))
+                 batch=lambda args, batched, dtype: convert(args[0], dtype=dtype), flow=elements)
 
 
 def _as_float_type(x: Any) -> ArrayType:
@@ -100,4 +101,4 @@ def _as_float_type(x: Any) -> ArrayType:
 # A NumPy scalar as a plain Python float, which takes the dtype of the arrays it meets.
 as_float = Op("as_float", float, _as_float_type,
               Linear(lambda ct, x: match_dtype(ct, x.dtype)), python="float",
-              batch=lambda args, batched: args[0], samples=(sample(()),))
+              batch=lambda args, batched: args[0], samples=(sample(()),), flow=elements)

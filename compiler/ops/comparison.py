@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import scale
+from .flow import Gather, elements, numbers
 from .row import (
     General,
     Infix,
@@ -131,6 +132,14 @@ def _where_transpose(ct: Any, condition: Any, x: Any, y: Any) -> Any:
     return np.where(condition, ct, 0.0), np.where(condition, 0.0, ct)
 
 
+def _where_flow(i: Any, types: Any, out: Any, known: Any) -> Any:
+    condition = known(0)
+    if condition is None or i == 0:
+        return elements(i, types, out, known)
+    taken = np.asarray(condition, bool) == (i == 1)
+    return (Gather(np.where(np.broadcast_to(taken, out.shape),
+                            np.broadcast_to(numbers(types[i].shape), out.shape), -1).ravel()),)
+
 
 where = Op("where", np.where, elementwise_type(np.where), Linear(_where_transpose, (1, 2)),
-           python="np.where", domain=((False, True), (-2.0, 2.0), (-2.0, 2.0)))
+           python="np.where", domain=((False, True), (-2.0, 2.0), (-2.0, 2.0)), flow=_where_flow)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..arraytype import ArrayType
 from ..errors import ShapeError
+from .flow import contraction
 from .layout import sum_to
 from .row import Infix, Multilinear, Op, Rule, broadcast_shapes, sample
 
@@ -95,8 +96,18 @@ def _rank(x: Any, is_batched: Any, ndim: Any) -> Any:
     return np.reshape(x, (x.shape[0], *(1,) * (ndim - (x.ndim - 1)), *x.shape[1:]))
 
 
+def _matmul_flow(i: Any, types: Any, out: Any, known: Any) -> Any:
+    n_lead = max(t.ndim for t in types)
+    lead = list(range(n_lead - 2)) if n_lead > 2 else []
+    x, y = types
+    letters = [[*lead[len(lead) - (x.ndim - 2):], "row", "inner"] if x.ndim > 1 else ["inner"],
+               [*lead[len(lead) - (y.ndim - 2):], "inner", "column"] if y.ndim > 1 else ["inner"]]
+    wanted = [*lead, *["row"] * (x.ndim > 1), *["column"] * (y.ndim > 1)]
+    return contraction(i, [x.shape, y.shape], letters, wanted, known)
+
+
 matmul = Op("matmul", np.matmul, _matmul_type, Multilinear((_matmul_left_any, _matmul_right)),
-            infix=Infix("@", 5), batch=_matmul_batch, python="np.matmul",
+            infix=Infix("@", 5), batch=_matmul_batch, python="np.matmul", flow=_matmul_flow,
             samples=(sample((2, 3), (3, 4)), sample((3,), (3,)), sample((2, 3), (3,)),
                      sample((3,), (3, 4)), sample((5, 2, 3), (3, 4)), sample((2, 3), (5, 3, 4)),
                      sample((1, 2, 3), (5, 3)[1:]), sample((3,), (5, 3, 4)),
@@ -155,9 +166,19 @@ def _tensordot_text(args: Any, params: Any, types: Any) -> Any:
     return f"np.tensordot({args[0]}, {args[1]}, ({list(of_x)}, {list(of_y)}))"
 
 
+def _tensordot_flow(i: Any, types: Any, out: Any, known: Any, axes: Any) -> Any:
+    x: list[Any] = [("x", a) for a in range(types[0].ndim)]
+    y: list[Any] = [("y", a) for a in range(types[1].ndim)]
+    for a, b in zip(*axes, strict=True):
+        y[b] = x[a]
+    wanted = [c for a, c in enumerate(x) if a not in axes[0]]
+    wanted += [c for b, c in enumerate(y) if b not in axes[1]]
+    return contraction(i, [t.shape for t in types], [x, y], wanted, known)
+
+
 tensordot = Op("tensordot", lambda x, y, axes: np.tensordot(x, y, axes)[()], _tensordot_type,
                Multilinear((_tensordot_left, _tensordot_right)), params=("axes",),
-               batch=_tensordot_batch, python=_tensordot_text,
+               batch=_tensordot_batch, python=_tensordot_text, flow=_tensordot_flow,
                samples=(sample((2, 3), (3, 4), axes=((1,), (0,))),
                         sample((2, 3, 4), (4, 3, 5), axes=((1, 2), (1, 0))),
                         sample((2, 3, 4), (4, 3, 5), axes=((2, 1), (0, 1))),
@@ -266,8 +287,13 @@ def _einsum_text(args: Any, params: Any, types: Any) -> Any:
     return f"np.einsum(\"{params['subscripts']}\", {', '.join(args)}{optimize})"
 
 
+def _einsum_flow(i: Any, types: Any, out: Any, known: Any, subscripts: Any) -> Any:
+    inputs, output = _parse(subscripts)
+    return contraction(i, [t.shape for t in types], inputs, output, known)
+
+
 einsum = Op("einsum", _einsum_call, _einsum_type, Multilinear(_ByPosition()),
-            params=("subscripts",), batch=_einsum_batch, python=_einsum_text,
+            params=("subscripts",), batch=_einsum_batch, python=_einsum_text, flow=_einsum_flow,
             samples=(sample((2, 3), (3, 4), subscripts="ij,jk->ik"),
                      sample((3, 3), subscripts="ii->"), sample((3, 3), subscripts="ii->i"),
                      sample((2, 3), (3, 4), (4,), subscripts="ij,jk,k->i"),

@@ -6,6 +6,7 @@ import numpy as np
 import scipy  # loads its submodules when they are first used
 
 from ..arraytype import ArrayType
+from .flow import PAIRS, Collect, Gather, along, numbers
 from .row import Multilinear, Op, sample
 
 
@@ -51,8 +52,28 @@ def _batch(args: Any, batched: Any, mode: str) -> Any:
     return np.stack([convolve(a, v[i], mode=mode) for i in range(v.shape[0])])
 
 
+def _flow(i: Any, types: Any, out: Any, known: Any, mode: str) -> Any:
+    """Each element meets those of the other operand that are not zero for good."""
+    mine, theirs = types[i].shape, types[1 - i].shape
+    other = known(1 - i)
+    shifts = np.argwhere(np.ones(theirs, bool) if other is None else other)
+    n = types[i].size
+    if shifts.shape[0] * n > PAIRS:
+        return along(range(len(mine)), mine, out.shape)
+    at = np.indices(mine).reshape(len(mine), n)
+    # out_k = Σ a_i v_j over i + j = k, counted from where ``valid`` begins.
+    place = np.zeros((shifts.shape[0], n), np.intp)
+    inside = np.ones((shifts.shape[0], n), bool)
+    for axis, length in enumerate(out.shape):
+        k = at[axis] + shifts[:, axis, None] - (0 if mode == "full" else types[1].shape[axis] - 1)
+        inside &= (k >= 0) & (k < length)
+        place = place * length + k
+    sources = np.broadcast_to(numbers((n,)), inside.shape)
+    return Gather(sources[inside]), Collect(place[inside], out.size)
+
+
 convolve = Op("convolve", _call, _type, Multilinear((_transpose_first, _transpose_second)),
-              params=("mode",), batch=_batch, python=_text,
+              params=("mode",), batch=_batch, python=_text, flow=_flow,
               samples=(sample((4,), (3,), mode="full"), sample((2,), (3,), mode="full"),
                        sample((4,), (2,), mode="valid"), sample((3,), (3,), mode="valid"),
                        sample((3, 4), (2, 2), mode="full"), sample((3, 4), (2, 3), mode="valid")))

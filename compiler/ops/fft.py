@@ -13,6 +13,7 @@ import numpy as np
 import scipy  # loads its submodules when they are first used
 
 from ..arraytype import ArrayType
+from .flow import by_axes
 from .row import Linear, Op, Rule, sample, shift_axes
 
 OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -85,7 +86,7 @@ def _fourier(name: str, stem: str, call: Any, result: Any, transpose: Rule,
         return row(args[0], s=s, axes=shift_axes(axes), norm=norm)
 
     row = Op(name, compute, type_rule, Linear(transpose), params=("s", "axes", "norm"),
-             batch=batch, samples=samples,
+             batch=batch, samples=samples, flow=by_axes("axes"),
              python=_text(*[f"np.fft.{stem}{suffix}" for suffix in ("", "2", "n")]))
     return row
 
@@ -199,7 +200,7 @@ def _trigonometric(name: str, end: int) -> Op:
         return ArrayType(x.shape, _dtype(call, x.dtype))
 
     row = Op(name, compute, type_rule, Linear(transpose), params=("type", "axis", "norm"),
-             python=text,
+             python=text, flow=by_axes("axis"),
              batch=lambda args, batched, type, axis, norm: row(args[0], type=type, axis=axis + 1,
                                                                norm=norm),
              samples=(*[sample((2, 4), type=kind, axis=1, norm=norm) for kind in (1, 2, 3, 4)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..arraytype import ArrayType
+from .flow import Collect, Gather, everything, moves, numbers, spread
 from .index_batching import batch_read, batch_write
 from .index_form import getitem_shape, index_text, numpy_index
 from .layout import sum_to
@@ -25,9 +26,23 @@ def _getitem_transpose(ct: Any, x: Any, *arrays: Any, index: Any) -> Any:
     return scatter_add(np.zeros_like(x), ct, *arrays, index=index)
 
 
+def _indices(known: Any, positions: Any) -> list[Any] | None:
+    """The arrays of an index; None if one of them can change."""
+    arrays = [known(j) for j in positions]
+    return None if any(a is None for a in arrays) else arrays
+
+
+def _getitem_flow(i: Any, types: Any, out: Any, known: Any, index: Any) -> Any:
+    arrays = _indices(known, range(1, len(types)))
+    if arrays is None:
+        return everything(types[0].size, out.size)
+    return (Gather(np.ravel(numbers(types[0].shape)[numpy_index(index, arrays)])),)
+
+
 getitem: Op = Op("getitem", lambda x, *arrays, index: np.asarray(x)[numpy_index(index, arrays)],
                  _getitem_type, Linear(_getitem_transpose), params=("index",),
                  python=_getitem_text, fresh=False, batch=batch_read(lambda: getitem),
+                 flow=_getitem_flow, copies=True,
                  samples=(sample((4,), index=(2,)), sample((4, 3), index=(("s", 3, None, -2), 1)),
                           sample((4,), np.array([0, 2, 2, -1]), index=(("a",),)),
                           sample((2, 3), index=(None, ("s", 0, 2, 1), ("s", 1, 3, 1))),
@@ -61,8 +76,21 @@ def _setitem_transpose(ct: Any, x: Any, value: Any, *arrays: Any, index: Any) ->
             sum_to(ct_value, value.shape))
 
 
+def _setitem_flow(i: Any, types: Any, out: Any, known: Any, index: Any) -> Any:
+    arrays = _indices(known, range(2, len(types)))
+    if arrays is None:
+        return () if i == 0 else everything(types[1].size, out.size)
+
+    fixed = arrays
+
+    def call(x: Any, value: Any, *_: Any, index: Any) -> Any:
+        return _setitem_call(x, value, *fixed, index=index)
+    return moves(call)(i, types, out, known, index=index)
+
+
 setitem: Op = Op("setitem", _setitem_call, _written_type, Linear(_setitem_transpose, (0, 1)),
-                 params=("index",), batch=batch_write(lambda: setitem),
+                 params=("index",), batch=batch_write(lambda: setitem), flow=_setitem_flow,
+                 copies=True,
                  samples=(sample((4,), (), index=(2,)),
                           sample((4, 3), (3,), index=(("s", 1, 3, 1),)),
                           sample((4,), (2,), np.array([0, 2]), index=(("a",),)),
@@ -81,9 +109,20 @@ def _scatter_add_transpose(ct: Any, x: Any, value: Any, *arrays: Any, index: Any
     return ct, sum_to(getitem(ct, *arrays, index=index), value.shape)
 
 
+def _scatter_add_flow(i: Any, types: Any, out: Any, known: Any, index: Any) -> Any:
+    if i == 0:
+        return ()
+    arrays = _indices(known, range(2, len(types)))
+    if arrays is None:
+        return everything(types[1].size, out.size)
+    places = numbers(out.shape)[numpy_index(index, arrays)]
+    return (*spread(types[1].shape, np.shape(places)), Collect(np.ravel(places), out.size))
+
+
 scatter_add: Op = Op("scatter_add", _scatter_add_call, _written_type,
                      Linear(_scatter_add_transpose, (0, 1)), params=("index",),
-                     batch=batch_write(lambda: scatter_add),
+                     batch=batch_write(lambda: scatter_add), flow=_scatter_add_flow,
+                     copies=True,
                      samples=(sample((4,), (), index=(2,)),
                               sample((4, 3), (3,), index=(("s", 1, 3, 1),)),
                               sample((4,), (3,), np.array([0, 2, 2]), index=(("a",),))))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..arraytype import ArrayType
+from .flow import moves
 from .row import Linear, Op, ZeroDerivative, broadcast_shapes, sample, shift_axes
 
 
@@ -46,6 +47,7 @@ def _reshape_text(args: Any, params: Any, types: Any) -> Any:
 reshape: Op = Op("reshape", lambda x, shape: np.reshape(x, shape)[()], _reshape_type,
                  Linear(lambda ct, x, shape: np.reshape(ct, x.shape)), params=("shape",),
                  python=_reshape_text, fresh=False,
+                 flow=moves(np.reshape), copies=True,
                  batch=lambda args, batched, shape: reshape(
                      args[0], shape=(args[0].shape[0], *shape)),
                  samples=(sample((2, 3), shape=(3, 2)), sample((), shape=(1, 1)),
@@ -73,6 +75,7 @@ def inverse_permutation(axes: Any) -> Any:
 transpose: Op = Op("transpose", lambda x, axes: np.transpose(x, axes), _transpose_type,
                    Linear(lambda ct, x, axes: np.transpose(ct, inverse_permutation(axes))),
                    params=("axes",), python=_transpose_text, fresh=False,
+                   flow=moves(np.transpose), copies=True,
                    batch=lambda args, batched, axes: transpose(
                        args[0], axes=(0, *shift_axes(axes))),
                    samples=(sample((2, 3), axes=(1, 0)), sample((2, 3, 4), axes=(2, 0, 1))))
@@ -113,6 +116,7 @@ broadcast_to = Op("broadcast_to", lambda x, shape: np.broadcast_to(x, shape), _b
                   python=lambda args, params, types:
                       f"np.broadcast_to({args[0]}, {_shape_text(params['shape'])})",
                   batch=_broadcast_batch, fresh=False,
+                  flow=moves(np.broadcast_to), copies=True,
                   samples=(sample((3,), shape=(2, 3)), sample((), shape=(2,)),
                            sample((2, 1), shape=(3, 2, 4)), sample((1,), shape=(0,))))
 
@@ -165,6 +169,7 @@ def _concatenate_transpose(ct: Any, *args: Any, axis: Any) -> Any:
 concatenate: Op = Op("concatenate", lambda *args, axis: np.concatenate(args, axis),
                      _concatenate_type, Linear(_concatenate_transpose, None), params=("axis",),
                      python=_list_text("np.concatenate"),
+                     flow=moves(lambda *args, axis: np.concatenate(args, axis)), copies=True,
                      batch=lambda args, batched, axis: concatenate(*_same_rank(args, batched),
                                                                    axis=axis + 1),
                      samples=(sample((2, 3), (1, 3), axis=0),
@@ -185,6 +190,7 @@ def _stack_transpose(ct: Any, *args: Any, axis: Any) -> Any:
 
 stack: Op = Op("stack", lambda *args, axis: np.stack(args, axis), _stack_type,
                Linear(_stack_transpose, None), params=("axis",), python=_stack_text,
+               flow=moves(lambda *args, axis: np.stack(args, axis)), copies=True,
                batch=lambda args, batched, axis: stack(*_same_rank(args, batched), axis=axis + 1),
                samples=(sample((), (), axis=0), sample((2, 3), (2, 3), axis=1)))
 
@@ -204,6 +210,7 @@ def _roll_transpose(ct: Any, x: Any, shift: Any, axis: Any) -> Any:
 roll: Op = Op("roll", lambda x, shift, axis: np.roll(x, shift, axis),
               lambda x, shift, axis: ArrayType(x.shape, x.dtype), Linear(_roll_transpose),
               params=("shift", "axis"), python=_roll_text,
+              flow=moves(np.roll), copies=True,
               batch=lambda args, batched, shift, axis: roll(args[0], shift=shift,
                                                             axis=shift_axes(axis)),
               samples=(sample((5,), shift=(2,), axis=(0,)),
@@ -225,6 +232,7 @@ def _pad_text(args: Any, params: Any, types: Any) -> Any:
 
 pad: Op = Op("pad", lambda x, widths: np.pad(x, widths) if widths else x, _pad_type,
              Linear(_pad_transpose), params=("widths",), python=_pad_text,
+             flow=moves(lambda x, widths: np.pad(x, widths) if widths else x), copies=True,
              batch=lambda args, batched, widths: pad(args[0], widths=((0, 0), *widths)),
              samples=(sample((3,), widths=((1, 2),)), sample((2, 3), widths=((0, 1), (2, 0)))))
 
@@ -236,6 +244,7 @@ def _triangle(name: Any, call: Any) -> Any:
 
     row = Op(name, lambda x, k: call(x, k), lambda x, k: ArrayType(x.shape, x.dtype),
              Linear(lambda ct, x, k: row(ct, k=k)), params=("k",), python=text,
+             flow=moves(call), copies=True,
              batch=lambda args, batched, k: row(args[0], k=k),
              samples=(sample((3, 3), k=0), sample((2, 3), k=1), sample((2, 3, 4), k=-1)))
     return row

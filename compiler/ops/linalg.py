@@ -6,6 +6,7 @@ import numpy as np
 import scipy  # loads its submodules when they are first used
 
 from ..arraytype import ArrayType
+from .flow import blocks
 from .matrix import (
     COMPLEX,
     GENERAL,
@@ -223,7 +224,7 @@ def _frechet_batch(args: Any, batched: Any) -> Any:
 expm_frechet = Op("expm_frechet", _frechet, _frechet_type,
                   General(_frechet_jvp,
                           {1: lambda ct, a, e: expm_frechet(transposed(a), ct)}),
-                  python=_frechet_text, batch=_frechet_batch,
+                  python=_frechet_text, batch=_frechet_batch, flow=blocks(lambda i, types: 2),
                   samples=(sample((2, 2), (2, 2)), sample((1, 2, 2), (1, 2, 2))))
 
 

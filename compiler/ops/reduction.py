@@ -8,6 +8,7 @@ import scipy.special as special
 
 from ..arraytype import ArrayType
 from .arithmetic import ratio, scale
+from .flow import accumulates, reduces
 from .row import General, Linear, Op, ZeroDerivative, batch_by_axis, sample
 
 
@@ -56,7 +57,7 @@ def _reduction(name: Any, call: Any, derivative: Any, callee: Any = None, sample
 
     row = Op(name, reduce, _reduced_type(call), derivative, params=("axis", "keepdims"),
              python=fields.pop("python", _spelling(callee or f"np.{name}")), samples=samples,
-             batch=batch_by_axis(lambda: row), **fields)
+             batch=batch_by_axis(lambda: row), flow=reduces, **fields)
     return row
 
 
@@ -135,7 +136,7 @@ def _norm_jvp(args: Any, tangents: Any, out: Any, axis: Any, keepdims: Any) -> A
     return np.sum(scale(t, ratio(x, length)), axis=axis, keepdims=keepdims)
 
 
-sum = _reduction("sum", np.sum, Linear(_sum_transpose), samples=_SAMPLES + _EMPTY)
+sum = _reduction("sum", np.sum, Linear(_sum_transpose), copies=True, samples=_SAMPLES + _EMPTY)
 norm = _reduction("norm", _norm_call, General(_norm_jvp), python=_norm_text,
                   samples=(*_SAMPLES, sample((2, 3, 2, 2), axis=(0, 1, 3), keepdims=False)))
 prod = _reduction("prod", np.prod, General(_prod_jvp), samples=_SAMPLES + _EMPTY)
@@ -163,7 +164,7 @@ def _cumulative(name: Any, call: Any, derivative: Any) -> Any:
 
     row = Op(name, lambda x, axis: call(x, axis=axis), type_rule, derivative, params=("axis",),
              python=_one_axis_text(f"np.{name}"), samples=_AXIS_SAMPLES,
-             batch=batch_by_axis(lambda: row))
+             batch=batch_by_axis(lambda: row), flow=accumulates)
     return row
 
 

@@ -149,6 +149,10 @@ class Op:
             place once derivatives have been taken.
         reference: a callable of the user's that generated code calls under the row's name.
         results: names of the results, of an operator with several.
+        flow: how the result's elements depend on those of an operand, see ``flow``; None: element
+            by element without a batching rule, else everything on everything.
+        copies: whether elements of the result are sums of elements of the operands, those that
+            the flow names.
     """
 
     name: str
@@ -167,6 +171,8 @@ class Op:
     expand: Rule | None = None
     reference: Callable[..., Any] | None = None
     results: tuple[str, ...] = ()
+    flow: Rule | None = None
+    copies: bool = False
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Compute on arrays; record a node when an operand is traced."""

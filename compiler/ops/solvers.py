@@ -11,6 +11,7 @@ import scipy  # loads its submodules when they are first used
 
 from ..arraytype import ArrayType
 from ..errors import ShapeError
+from .flow import blocks
 from .layout import sum_to
 from .matrix import (
     COMPLEX,
@@ -99,8 +100,13 @@ def _solve_batch(args: Any, batched: Any) -> Any:
     return solve(a, b)
 
 
+def _n_core(i: int, types: Any) -> int:
+    """Trailing axes of the matrix, and of the right-hand side: one only if that is a vector."""
+    return 1 if types[i].ndim == 1 else 2
+
+
 solve = Op("solve", np.linalg.solve, _solve_type, General(_solve_jvp, {1: _solve_transpose}),
-           python="np.linalg.solve", batch=_solve_batch,
+           python="np.linalg.solve", batch=_solve_batch, flow=blocks(_n_core),
            samples=(sample(GENERAL, (3,)), sample(GENERAL, (3, 2)), sample(STACK, (3,)),
                     sample(STACK, (3, 2)), sample(STACK, (2, 3, 1)), sample(GENERAL, (2, 3, 1)),
                     sample(COMPLEX, (3,)), sample((0, 0), (0,))))
