@@ -19,6 +19,7 @@ from . import (
     solvers,
     special,
     splines,
+    ties,
     transcendental,
 )
 from .row import Op
@@ -39,6 +40,7 @@ FAMILIES = (
     lambertw,
     solvers,
     linalg,
+    ties,
     decompositions,
     fft,
 )

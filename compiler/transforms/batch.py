@@ -8,6 +8,7 @@ import numpy as np
 from ..arraytype import ArrayType
 from ..errors import NotDifferentiableError
 from ..graph import INPUT, PICK, Graph, Guard, Node, keep_leaf
+from ..ops.ties import coincide
 from ..trace.tracer import TraceBuilder, Tracer, wrap
 
 
@@ -50,6 +51,11 @@ def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = N
         new[node] = _batched_node(builder, node, [wrap(builder, a) for a in args], flags, size)
     builder.origin = None
     for guard in graph.guards:
+        if guard.node in has_axis and guard.node.op is coincide:      # in any example
+            of = new[guard.node.args[0]]
+            builder.guards.append(Guard(builder.emit(coincide, (of,), guard.node.params),
+                                        guard.expected, guard.origin))
+            continue
         if guard.node in has_axis:
             raise NotDifferentiableError(
                 "A branch depends on a value that differs within the batch.",
