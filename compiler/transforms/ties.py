@@ -98,6 +98,7 @@ def _as_inputs(graph: Graph, node: Node, places: Sequence[int]) -> Graph:
         if old.op is PICK and old.args[0] is node:
             new[old] = results[old.params[0]]
         elif old not in new and old is not node:
+            builder.origin = old.origin
             new[old] = builder.emit(old.op, tuple([new[a] for a in old.args]), old.params) \
                 if old.args else keep_leaf(builder, old)
     builder.closed = True
