@@ -13,7 +13,7 @@ from ..compiler.errors import (
     MutationError,
 )
 from ..compiler.graph import Graph, Node, reachable
-from ..compiler.ops import indexing, layout
+from ..compiler.ops import indexing, layout, ties
 from ..compiler.trace.captures import captured_by
 from ..compiler.trace.stage import Staged, definition
 from ..compiler.transforms.jvp import is_differentiable
@@ -83,6 +83,10 @@ def _elements(node: Node, selected: set[Node]) -> set[Node]:
     return found
 
 
+# Decisions on how to compute or differentiate, not on what.
+_NO_SLOPE = (layout.is_contiguous, ties.coincide)
+
+
 def warn_constant(staged: Staged, selection: Selection, function: Any) -> None:
     """Warn of inputs, or elements of them, that reach the result only through decisions."""
     graph = staged.graph
@@ -90,7 +94,7 @@ def warn_constant(staged: Staged, selection: Selection, function: Any) -> None:
         return
     results = reachable(graph.outputs[:staged.n_outputs])
     decisions = reachable([g.node for g in graph.guards
-                           if g.node.op is not layout.is_contiguous])
+                           if g.node.op not in _NO_SLOPE])
     for position in selection.inputs:
         node = graph.inputs[position]
         parts = _read_parts(graph, node)

@@ -4,9 +4,8 @@ Derivatives are those of the function NumPy computes: ``cholesky`` and ``eigh`` 
 of their operand, so the other one has derivative zero. (Giles, "An extended collection of
 matrix derivative results", 2008; Walter, Lehmann 2012 for QR.)
 
-Vectors that belong to equal eigenvalues or singular values are not determined; the undetermined
-part of their derivative is taken as zero. What does not depend on the choice of the vectors
-within their space is then finite, in both modes.
+Vectors that belong to equal eigenvalues or singular values are not determined; see ``ties.py`` for
+what becomes of their derivative.
 """
 
 from typing import Any
@@ -34,6 +33,7 @@ from .matrix import (
 )
 from .row import DerivativeNotImplemented, General, Op, sample
 from .solvers import lu_solve, solve, solve_triangle, solve_triangular
+from .ties import Over, Ties, apart, coincide, differences, distinct, parted, split_of, sums
 
 
 def hermitian_of(t: Any, lower: bool = True) -> Any:
@@ -45,20 +45,6 @@ def hermitian_of(t: Any, lower: bool = True) -> Any:
         return np.tril(t) + above
     diagonal = np.real(t) * np.eye(t.shape[-1], dtype=real_dtype(t.dtype))
     return np.tril(t, -1) + above + diagonal
-
-
-def inverse_of(gaps: Any, size: Any) -> Any:
-    """1/x, but 0 where x is zero to rounding in comparison with ``size``."""
-    n = gaps.shape[-1]
-    tolerance = 10.0 * n * float(np.finfo(gaps.dtype).eps)
-    largest = np.max(np.abs(size), axis=-1)[..., None, None]
-    vanishes = np.abs(gaps) <= tolerance * largest
-    return np.where(vanishes, 0.0, 1.0 / np.where(vanishes, 1.0, gaps))
-
-
-def differences(w: Any) -> Any:
-    """w_j − w_i."""
-    return w[..., None, :] - w[..., :, None]
 
 
 # -- Cholesky --------------------------------------------------------------------------------
@@ -178,13 +164,14 @@ def _eigh_type(a: ArrayType, lower: bool) -> tuple[ArrayType, ArrayType]:
     return ArrayType(shape[:-1], real_dtype(dtype)), ArrayType(shape, dtype)
 
 
-def _eigh_jvp(args: Any, tangents: Any, out: Any, lower: bool) -> Any:
+def _eigh_jvp(args: Any, tangents: Any, out: Any, lower: bool, over: Over = distinct) -> Any:
     w, v = out
     if not w.shape[-1]:
         return None
     tv = hermitian_of(tangents[0], lower) @ v
     t_w = np.real(np.sum(conj(v) * tv, axis=-2))
-    t_v = v @ ((adjoint(v) @ tv) * inverse_of(differences(w), w))
+    gaps = over(differences(w), w, differences(split_of(w)), True)
+    t_v = v @ ((adjoint(v) @ tv) * gaps)
     if v.dtype.kind == "c":
         t_v = t_v - v * turn(v, t_v, 0 if lower else -1)
     return t_w, t_v
@@ -232,7 +219,7 @@ def _eig(a: Any) -> Any:
     return w.astype(complex_dtype(w.dtype)), v.astype(complex_dtype(v.dtype))
 
 
-def _eig_jvp(args: Any, tangents: Any, out: Any) -> Any:
+def _eig_jvp(args: Any, tangents: Any, out: Any, over: Over = distinct) -> Any:
     # LAPACK gives columns of length one whose largest element is real; the tangent of each
     # column has the multiple of the column that keeps both.
     w, v = out
@@ -242,7 +229,7 @@ def _eig_jvp(args: Any, tangents: Any, out: Any) -> Any:
     x = solve(v, tangents[0] @ v)
     diagonal = np.eye(n, dtype=bool)
     t_w = np.sum(np.where(diagonal, x, 0.0), axis=-2)
-    t_v = v @ (x * inverse_of(differences(w), w))
+    t_v = v @ (x * over(differences(w), w, differences(split_of(w)), True))
     length = np.real(np.sum(conj(v) * t_v, axis=-2, keepdims=True))
     size = np.abs(v)
     largest = np.argmax(size, axis=-2)[..., None, :]
@@ -298,7 +285,7 @@ def _svd_type(a: ArrayType) -> tuple[ArrayType, ArrayType, ArrayType]:
             ArrayType((*batch, k, n), dtype))
 
 
-def _svd_jvp(args: Any, tangents: Any, out: Any) -> Any:
+def _svd_jvp(args: Any, tangents: Any, out: Any, over: Over = distinct) -> Any:
     # With P = Uᴴ Ȧ V: its Hermitian part over s_j − s_i turns U and V alike, its skew part over
     # s_j + s_i turns them against each other.
     (t,), (u, s, vh) = tangents, out
@@ -309,20 +296,19 @@ def _svd_jvp(args: Any, tangents: Any, out: Any) -> Any:
     v = adjoint(vh)
     tv = t @ v
     p = adjoint(u) @ tv
-    alike = (p + adjoint(p)) * (0.5 * inverse_of(differences(s), s))
-    against = (p - adjoint(p)) * (0.5 * inverse_of(s[..., None, :] + s[..., :, None], s))
+    split, is_real = split_of(s), u.dtype.kind != "c"
+    alike = (p + adjoint(p)) * (0.5 * over(differences(s), s, differences(split), True))
+    against = (p - adjoint(p)) * (0.5 * over(sums(s), s, sums(split), is_real))
     t_s = np.real(np.sum(conj(u) * tv, axis=-2))
     t_u = u @ (alike + against)
     t_v = v @ (alike - against)
     if m != n:
-        largest = np.max(s, axis=-1, keepdims=True)
-        zero = s <= 10.0 * k * float(np.finfo(s.dtype).eps) * largest
-        inverse = np.where(zero, 0.0, 1.0 / np.where(zero, 1.0, s))[..., None, :]
+        inverse = over(s, s, split, False)[..., None, :]
         if m > n:
             t_u = t_u + (tv - u @ p) * inverse
         else:
             t_v = t_v + (adjoint(t) @ u - v @ adjoint(p)) * inverse
-    if u.dtype.kind == "c":
+    if not is_real:
         phase = turn(v, t_v, 0) if m >= n else turn(u, t_u, 0)
         t_u, t_v = t_u - u * phase, t_v - v * phase
     return t_u, t_s, adjoint(t_v)
@@ -346,8 +332,48 @@ svdvals = Op("svdvals", lambda a: np.linalg.svd(a, compute_uv=False), lambda a: 
              samples=(sample(GENERAL), sample(TALL)))
 
 
+# -- equal values ------------------------------------------------------------------------------
+
+
+def _at_ties(op: Op, rule: Any, values: int, vectors: tuple[int, ...]) -> Ties:
+    """A factorization where values coincide; its row there leaves their pairs out."""
+    tied = Op(f"{op.name}_tied", op.call, op.type_rule,
+              General(lambda args, tangents, out, **params: rule(
+                  args, tangents, out, **params, over=apart)),
+              params=op.params, results=op.results, python=op.python,
+              batch=batch_leading(lambda: tied), samples=op.samples[:1])
+
+    def turn(a: Any, t: Any, out: Any, params: Any) -> Any:
+        found = rule((a,), (t,), out, **params, over=parted)
+        return tuple(found[i] for i in vectors)
+    return Ties(tied, values, vectors, turn)
+
+
+eigh_ties = _at_ties(eigh, _eigh_jvp, 0, (1,))
+eig_ties = _at_ties(eig, _eig_jvp, 0, (1,))
+svd_ties = _at_ties(svd, _svd_jvp, 1, (0, 2))
+eigh_tied, eig_tied, svd_tied = eigh_ties.op, eig_ties.op, svd_ties.op
+TIES = {ties.op: ties for ties in (eigh_ties, eig_ties, svd_ties)}
+
+
+def eigh_coincide(w: Any) -> Any:
+    """Whether two eigenvalues are equal to rounding."""
+    return coincide(w, zero=False, ordered=True)
+
+
+def eig_coincide(w: Any) -> Any:
+    """Whether two eigenvalues, in no order, are equal to rounding."""
+    return coincide(w, zero=False, ordered=False)
+
+
+def svd_coincide(s: Any, zero: bool) -> Any:
+    """Whether two singular values, or (``zero``) one and zero, are equal to rounding."""
+    return coincide(s, zero=zero, ordered=True)
+
+
 # The rows that compute one result of a factorization alone.
-ALONE = {(eigh, 0): eigvalsh, (eig, 0): eigvals, (svd, 1): svdvals}
+ALONE = {(eigh, 0): eigvalsh, (eig, 0): eigvals, (svd, 1): svdvals, (eigh_tied, 0): eigvalsh,
+         (eig_tied, 0): eigvals, (svd_tied, 1): svdvals}
 
 
 def _full_type(a: ArrayType) -> tuple[ArrayType, ArrayType]:

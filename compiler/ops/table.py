@@ -20,6 +20,7 @@ from . import (
     sparse,
     special,
     splines,
+    ties,
     transcendental,
 )
 from .row import Op
@@ -41,6 +42,7 @@ FAMILIES = (
     solvers,
     sparse,
     linalg,
+    ties,
     decompositions,
     fft,
 )

@@ -51,6 +51,8 @@ def _power_of(node: Node) -> tuple[Node, float, bool]:
         number = constant_number(node.args[1])
         if isinstance(number, (int, float)) and np.isfinite(number):
             base, exponent, rooted = _power_of(node.args[0])
+            if number % 1 != 0 and exponent % 2 == 0:      # (x²)**1.5 is |x|³
+                return node.args[0], float(number), True
             return base, exponent * float(number), rooted or number % 1 != 0
     if node.op.name in _ROOTS or node.op is comparison.sign:
         return node, 1.0, True

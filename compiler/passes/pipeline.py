@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ..graph import Graph
 from ..verify import verify
 from .canonical import assemble, lower_products, single_results, take_in_signs
-from .dead import remove_dead
+from .dead import remove_dead, settle_ties
 from .expand import expand
 from .scalarize import scalarize
 from .shifts import settle_shifts
@@ -18,7 +18,7 @@ Pass = Callable[[Graph], Graph]
 PREPARE: tuple[Pass, ...] = (remove_dead, simplify, settle_shifts, smooth, remove_dead)
 
 # After it. ``lower_products`` uncovers nothing new, so one simplification is enough.
-SIMPLE: tuple[Pass, ...] = (expand, remove_dead, simplify, remove_dead)
+SIMPLE: tuple[Pass, ...] = (settle_ties, expand, remove_dead, simplify, remove_dead)
 LOWER: tuple[Pass, ...] = (lower_products, take_in_signs, assemble,
                             single_results, remove_dead)
 PIPELINE: tuple[Pass, ...] = SIMPLE + LOWER

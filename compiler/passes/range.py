@@ -54,6 +54,12 @@ def _may_be_infinite(s: Rewriter, node: Node, depth: int) -> bool:
     return any(may_be_infinite(s, a, depth + 1) for a in args)
 
 
+# Rows that keep the sign of their operand, and vanish where it does.
+_KEEP_SIGN = frozenset((
+    "expm1", "log1p", "sinh", "tanh", "arctan", "arcsinh", "arcsin", "arctanh", "cbrt", "sign",
+    "erf", "erfi", "positive", "convert", "as_float", "deg2rad", "rad2deg", "radians", "degrees"))
+
+
 def is_nonnegative(node: Node, depth: int = 0) -> bool:
     """Whether the value is certainly not negative (NaN apart)."""
     if depth > 8 or node.type.dtype.kind == "c":
@@ -65,20 +71,66 @@ def is_nonnegative(node: Node, depth: int = 0) -> bool:
         case "abs" | "square" | "sqrt" | "exp" | "exp2" | "cosh" | "hypot" | "norm" | "expit" | \
                 "root":
             return True
-        case "mul" | "scale" if args[0] is args[1]:
-            return True
         case "power" if args[1].op is CONSTANT:
             even = bool(np.all(np.mod(args[1].value, 2) == 0))
             return even or is_nonnegative(args[0], depth + 1)
-        case "add" | "mul" | "scale" | "div":
+        case "add":
+            x, y = args
+            return _exceeds(x, y) or _exceeds(y, x) or all(
+                is_nonnegative(a, depth + 1) for a in args)
+        case "sub":
+            return _exceeds(*args)
+        case "stack" | "concatenate":
             return all(is_nonnegative(a, depth + 1) for a in args)
-        case "sum" | "broadcast_to" | "reshape" | "transpose" | "getitem" | "convert" | "max":
+        case "mul" | "scale" | "div" | "neg":
+            return _has_no_sign(node, depth)
+        case "sum" | "broadcast_to" | "reshape" | "transpose" | "getitem" | "max" | "min" | \
+                "cumsum" | "prod" | "reciprocal":
             return is_nonnegative(args[0], depth + 1)
         case "maximum":
             return any(is_nonnegative(a, depth + 1) for a in args)
+        case "minimum":
+            return all(is_nonnegative(a, depth + 1) for a in args)
         case "where":
             return all(is_nonnegative(a, depth + 1) for a in args[1:])
-    return False
+    return node.op.name in _KEEP_SIGN and is_nonnegative(args[0], depth + 1)
+
+
+def _exceeds(length: Node, x: Node) -> bool:
+    """Whether a length is at least as large as x, of either sign."""
+    if length.op is layout.reshape and length.type.size == 1:
+        (length,) = length.args
+    if length.op not in (comparison.absolute, transcendental.hypot):
+        return False
+    bare = x.args[0] if x.op is arithmetic.neg else x
+    return bare in length.args
+
+
+def _has_no_sign(node: Node, depth: int) -> bool:
+    """Whether the signs of a product's factors cancel: u·tanh(u) is nowhere negative."""
+    stack, odd, positive, looked_at = [node], set[Node](), True, 0
+    while stack:
+        n = stack.pop()
+        looked_at += 1
+        if looked_at > 16:
+            return False
+        if n.op.name in ("mul", "scale", "div"):
+            stack += n.args
+        elif n.op.name == "neg":
+            positive = not positive
+            stack += n.args
+        elif n.op.name in _KEEP_SIGN or (n.op is arithmetic.power and _is_odd(n.args[1])):
+            stack.append(n.args[0])
+        elif not is_nonnegative(n, depth + 1):
+            if n.op is CONSTANT and np.all(np.asarray(n.value) <= 0):
+                positive = not positive
+            else:
+                odd ^= {n}
+    return positive and not odd
+
+
+def _is_odd(exponent: Node) -> bool:
+    return exponent.op is CONSTANT and bool(np.all(np.mod(exponent.value, 2) == 1))
 
 
 def is_nonzero(node: Node, depth: int = 0) -> bool:

@@ -8,6 +8,7 @@ and complex numbers where branch cuts, infinities or signed zeros forbid the rew
 
 from ..graph import CONSTANT, Node
 from .pattern import Bindings, Rule, constant_number, rule
+from .range import is_nonnegative
 
 
 def _all_real(bound: Bindings) -> bool:
@@ -31,22 +32,8 @@ def _is_real(node: Node) -> bool:
     return bool(node.type.dtype.kind == "f")
 
 
-def _is_square_sum(node: Node) -> bool:
-    """Whether a value is a square or a sum of squares, and so cannot be negative."""
-    if node.op.name == "sum":
-        return _is_square_sum(node.args[0])
-    if node.op.name in ("mul", "scale"):
-        return node.args[0] is node.args[1] and _is_real(node)
-    if node.op.name == "add":
-        return all(map(_is_square_sum, node.args))
-    if node.op.name in ("square", "abs"):
-        return _is_real(node)
-    return node.op.name == "power" and _is_real(node) and \
-        constant_number(node.args[1]) in (2, 4)
-
-
-def _x_is_square_sum(bound: Bindings) -> bool:
-    return _is_square_sum(bound["x"])
+def _x_is_nonnegative(bound: Bindings) -> bool:
+    return _is_real(bound["x"]) and is_nonnegative(bound["x"])
 
 
 def _t_is_no_number(bound: Bindings) -> bool:
@@ -106,8 +93,13 @@ STABLE: tuple[Rule, ...] = (
     rule("STABLE", "1 - expit(x) -> expit(neg(x))", _all_floats),            # 1 − σ(x) = σ(−x)
     rule("STABLE", "log1p(neg(expit(x))) -> log_expit(neg(x))", _all_floats),
     rule("STABLE", "neg(log_expit(neg(x))) -> logaddexp(0, x)", _all_floats), # −log σ(−x)
-    rule("STABLE", "sqrt(x) * sqrt(x) -> x", _x_is_square_sum),
-    rule("STABLE", "sqrt(x) ** 2 -> x", _x_is_square_sum),
+    rule("STABLE", "sqrt(x) * sqrt(x) -> x", _x_is_nonnegative),
+    rule("STABLE", "sqrt(x) ** 2 -> x", _x_is_nonnegative),
+    # what is left of x above or below y
+    rule("STABLE", "x - maximum(x, y) -> minimum(x - y, 0)", _all_floats),
+    rule("STABLE", "x - minimum(x, y) -> maximum(x - y, 0)", _all_floats),
+    rule("STABLE", "maximum(x, y) - x -> maximum(y - x, 0)", _all_floats),
+    rule("STABLE", "minimum(x, y) - x -> minimum(y - x, 0)", _all_floats),
     # derivative products: signs and constants outwards, one division instead of two roundings
     rule("STABLE", "scale(neg(t), p) -> neg(scale(t, p))", _all_inexact),
     rule("STABLE", "scale(t, neg(p)) -> neg(scale(t, p))", _all_inexact),

@@ -193,6 +193,13 @@ def scatter_add(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) ->
     return None
 
 
+def unequal(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """x < x holds nowhere, NaN or not."""
+    x, y = args
+    return zeros(s, bool, x.type.shape) if x is y else None
+
+
 REWRITES: tuple[tuple[Op, Rewrite], ...] = (
-    (comparison.where, where), (indexing.getitem, getitem), (indexing.setitem, setitem),
+    (comparison.where, where), (comparison.less, unequal), (comparison.greater, unequal),
+    (indexing.getitem, getitem), (indexing.setitem, setitem),
     (indexing.scatter_add, scatter_add))

@@ -1,8 +1,10 @@
 """Before differentiation: functions that are smooth, although a part of them is not.
 
 ``√(x²+y²)**2`` is a polynomial, but its chain rule meets the corner of the length. Here squares of
-lengths become sums of squares, the root of one square an absolute value, and the root of a sum of
-squares a :data:`root`, a length whose gradient at the corner is zero, like that of ``|x|``.
+lengths become sums of squares, and the root of one square an absolute value. What cannot be
+negative has its minimum where it is zero, and so has its root: wherever the root is differentiable
+there, its derivative is zero. The root of what cannot be negative therefore becomes a
+:data:`root`, whose gradient at zero is zero, like that of ``|x|``.
 All are STABLE: at least as accurate as what they replace.
 """
 
@@ -11,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..graph import Builder, Graph, Guard, Node, keep_leaf
-from ..ops import arithmetic, comparison, reduction, transcendental
+from ..ops import arithmetic, comparison, control, layout, reduction, transcendental
+from ..ops.row import Op
 from .pattern import constant_number
-from .range import is_nonnegative
+from .range import is_nonnegative, is_nonzero
 from .simplify import Simplifier
 
 
@@ -55,18 +58,12 @@ def _even_power(node: Node) -> tuple[Node, int] | None:
         return node.args[0], 2
     if node.op is arithmetic.power:
         number = constant_number(node.args[1])
-        if isinstance(number, (int, float)) and number > 0 and number % 2 == 0:
-            return node.args[0], int(number)
+        if isinstance(number, (int, float)) and number > 0 and number % 1 == 0:
+            if number % 2 == 0:
+                return node.args[0], int(number)
+            inner = _even_power(node.args[0])
+            return None if inner is None else (inner[0], inner[1] * int(number))
     return None
-
-
-def _is_square_sum(node: Node) -> bool:
-    """Whether a value is a sum of squares."""
-    if node.op in (arithmetic.add,):
-        return all(map(_is_square_sum, node.args))
-    if node.op is reduction.sum:
-        return _is_square_sum(node.args[0])
-    return _even_power(node) is not None
 
 
 def _square(builder: Builder, node: Node) -> Node | None:
@@ -96,7 +93,7 @@ def _raise(builder: Builder, node: Node, exponent: float) -> Node:
 
 
 def _of_sqrt(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
-    """√(u²) = |u|, √(u⁴) = u²; √(u² + v²) is a length."""
+    """√(u²) = |u|, √(u⁴) = u²; √(u² + v²) is a length, and so is the root of any such q ≥ 0."""
     (x,) = args
     if x.type.dtype.kind != "f":
         return None
@@ -107,7 +104,8 @@ def _of_sqrt(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | No
         if half % 2 == 1 and not is_nonnegative(base):
             base = builder.emit(comparison.absolute, (base,))
         return _raise(builder, base, half)
-    return builder.emit(transcendental.root, args) if _is_square_sum(x) else None
+    return builder.emit(transcendental.root, args) if is_nonnegative(x) and not is_nonzero(x) \
+        else None
 
 
 def _of_power(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
@@ -150,6 +148,43 @@ def _of_extremum(builder: Builder, args: tuple[Node, ...], params: Any) -> Node 
     return None
 
 
-_REWRITES = {transcendental.sqrt: _of_sqrt, arithmetic.power: _of_power,
+def _constant(builder: Builder, op: Op, x: Node) -> Node:
+    """x − x or x / x: its value, infinite or NaN perhaps, and no derivative."""
+    held = builder.emit(control.stop_gradient, (x,))
+    return builder.emit(op, (held, held))
+
+
+def _of_difference(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
+    """x − x, and x − where(c, x, y) = where(c, x − x, x − y)."""
+    x, y = args
+    if x is y:
+        return _constant(builder, arithmetic.sub, x)
+    for choice in (x, y):
+        if choice.op is comparison.where:
+            branches = [(a, y) if choice is x else (x, a) for a in choice.args[1:]]
+            if any(a is b for a, b in branches):
+                return builder.emit(comparison.where, (choice.args[0], *[
+                    _constant(builder, arithmetic.sub, a) if a is b
+                    else builder.emit(arithmetic.sub, (a, b)) for a, b in branches]))
+    return None
+
+
+def _of_quotient(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
+    """x / x is constant."""
+    return _constant(builder, arithmetic.div, args[0]) if args[0] is args[1] else None
+
+
+def _of_norm(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
+    """The length of a single number is its absolute value."""
+    (x,), kind = args, reduction.norm.type_rule(args[0].type, *params)
+    if x.type.dtype.kind != "f" or x.type.size != kind.size or not kind.size:
+        return None
+    size = builder.emit(comparison.absolute, (x,))
+    return size if kind.shape == x.type.shape else builder.emit(layout.reshape, (size,),
+                                                                (kind.shape,))
+
+
+_REWRITES = {arithmetic.sub: _of_difference, arithmetic.div: _of_quotient,
+             reduction.norm: _of_norm, transcendental.sqrt: _of_sqrt, arithmetic.power: _of_power,
              arithmetic.mul: _of_product, transcendental.square: _of_square,
              comparison.absolute: _of_absolute, comparison.maximum: _of_extremum}

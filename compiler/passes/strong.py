@@ -12,9 +12,10 @@ import numpy as np
 
 from ..graph import CONSTANT, Node
 from ..ops import arithmetic, comparison, contraction, indexing, layout, reduction, transcendental
-from ..ops.row import Op
+from ..ops.row import Elementwise, Op
+from ..ops.table import TABLE
 from .range import may_be_infinite
-from .rewriter import Rewriter, filled, is_zero, zeros
+from .rewriter import Rewriter, constant_number, filled, is_zero, zeros
 
 Support = Node | bool       # a boolean node, or one answer for all elements
 
@@ -117,6 +118,12 @@ def _of_product(s: Rewriter, node: Node, depth: int) -> Support:
     return both(s, support(s, node.args[0], depth), support(s, node.args[1], depth))
 
 
+def _of_power(s: Rewriter, node: Node, depth: int) -> Support:
+    number = constant_number(node.args[1])
+    is_positive = isinstance(number, (int, float)) and number > 0
+    return _mask(s, node.args[0], depth) if is_positive else True
+
+
 def _of_sum(s: Rewriter, node: Node, depth: int) -> Support:
     return either(s, support(s, node.args[0], depth), support(s, node.args[1], depth))
 
@@ -185,11 +192,20 @@ _SUPPORT: dict[Op, Callable[[Rewriter, Node, int], Support]] = {
     indexing.scatter_add: _stored, reduction.sum: _reduced, reduction.cumsum: _accumulated,
     layout.pad: _masked_layout, layout.tril: _masked_layout, layout.triu: _masked_layout,
     arithmetic.add: _of_sum, arithmetic.sub: _of_sum, arithmetic.mul: _of_product,
-    arithmetic.scale: _of_product, arithmetic.div: _of_operand,
+    arithmetic.scale: _of_product, arithmetic.div: _of_operand, arithmetic.ratio: _of_operand,
+    arithmetic.power: _of_power, transcendental.hypot: _of_sum, comparison.maximum: _of_sum,
+    comparison.minimum: _of_sum, arithmetic.convert: _of_operand,
+    arithmetic.as_float: _of_operand,
 }
-for _op in (arithmetic.neg, arithmetic.positive, arithmetic.convert, arithmetic.as_float,
-            transcendental.real, transcendental.imag, transcendental.conj):
+with np.errstate(all="ignore"):     # functions of one operand that vanish where it does
+    _SUPPORT.update((_op, _of_operand) for _op in TABLE.values()
+                    if isinstance(_op.derivative, Elementwise)
+                    and len(_op.derivative.partials) == 1 and _op.call(np.float64(0.0)) == 0)
+for _op in (transcendental.real, transcendental.imag, transcendental.conj, comparison.absolute,
+            comparison.sign):
     _SUPPORT[_op] = _of_operand
+for _op in (reduction.norm, reduction.max, reduction.min):
+    _SUPPORT[_op] = _reduced
 for _op in (layout.reshape, layout.transpose, layout.broadcast_to, layout.roll, indexing.getitem):
     _SUPPORT[_op] = _moved
 for _op in (layout.stack, layout.concatenate):

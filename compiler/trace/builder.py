@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ..arraytype import ArrayType, is_python_number
 from ..errors import ConcreteValueError, LeakedTracerError, ObjectArrayError
-from ..graph import CAPTURED, CONSTANT, CURRENT, INPUT, Builder, Guard, Node
+from ..graph import CAPTURED, CONSTANT, CURRENT, INPUT, Builder, Guard, Node, reachable
 from ..interpret import compute
 from ..ops import arithmetic, contraction, indexing, layout, reduction
 from .locate import locate
@@ -111,6 +112,21 @@ class TraceBuilder(Builder):
             self.decided.add(node)
             self.guards.append(Guard(node, value, locate(sys._getframe(1))))
         return value
+
+    def presume(self, node: Node, expected: Any) -> Any:
+        """The same, or what is expected where the value is not known or has none."""
+        if self.knows(node):
+            with suppress(np.linalg.LinAlgError):
+                return self.decide(node)
+        self.decided.add(node)
+        self.guards.append(Guard(node, expected, locate(sys._getframe(1))))
+        return expected
+
+    def knows(self, node: Node) -> bool:
+        """Whether the values are at hand that a node depends on."""
+        inputs = [n for n in reachable([node]) if n.op is INPUT]
+        return all(self.sources[n][0].knows(self.sources[n][1]) if n in self.sources
+                   else n in self.values for n in inputs)
 
     def is_constant(self, node: Node) -> bool:
         """Whether the node can never have another value (captured arrays can)."""

@@ -9,6 +9,7 @@ from ..arraytype import ArrayType
 from ..errors import BatchAxisError, BatchedBranchError, Origin, WengertError
 from ..graph import INPUT, PICK, Graph, Guard, Node, inline, keep_leaf
 from ..ops import layout
+from ..ops.ties import coincide
 from ..trace.tracer import TraceBuilder, Tracer, wrap
 
 
@@ -55,6 +56,11 @@ def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = N
             raise
     builder.origin = None
     for guard in graph.guards:
+        if guard.node in has_axis and guard.node.op is coincide:      # in any example
+            of = new[guard.node.args[0]]
+            builder.guards.append(Guard(builder.emit(coincide, (of,), guard.node.params),
+                                        guard.expected, guard.origin))
+            continue
         if guard.node in has_axis:
             raise batched_branch(guard.origin)
         builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))

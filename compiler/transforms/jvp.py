@@ -21,6 +21,7 @@ from ..ops.row import (
     ZeroDerivative,
 )
 from ..trace.tracer import TraceBuilder, Tracer, wrap
+from .ties import with_limits
 
 Tangent = Any   # a tracer, or None for zero
 
@@ -181,6 +182,7 @@ def jvp(graph: Graph, wrt: Sequence[int], name: str | None = None) -> Graph:
     Inputs: those of the graph, then one tangent for each position in ``wrt``. Outputs: those
     of the graph, then the tangent of each.
     """
+    graph, outputs = with_limits(graph, wrt, jvp)
     builder = TraceBuilder(name or f"{graph.name}_jvp")
     new = {node: keep_leaf(builder, node) for node in graph.inputs}
     tangents: dict[Node, Tangent] = {}
@@ -191,7 +193,7 @@ def jvp(graph: Graph, wrt: Sequence[int], name: str | None = None) -> Graph:
     push_forward(builder, graph, new, tangents)
     values = [new[n] for n in graph.outputs]
     out_tangents = []
-    for node in graph.outputs:
+    for node in outputs:
         t = tangents.get(node)
         if t is None:
             t = zeros(builder, node.type if node.type.differentiable

@@ -15,6 +15,7 @@ from ..arraytype import ArrayType
 from ..errors import NonlinearRuleError, Origin
 from ..graph import CONSTANT, INPUT, PICK, Node
 from ..ops import arithmetic, indexing, layout
+from ..ops.decompositions import TIES
 from ..ops.row import (
     DerivativeNotImplemented,
     Elementwise,
@@ -33,10 +34,10 @@ from .jvp import (
     product,
     refuse,
 )
+from .zero import is_zero as is_zero
 
 Cotangents = dict[Node, Any]
 
-_SMALL = 64       # elements; a larger constant is not looked at
 
 
 def fit_cotangent(ct: Any, type: ArrayType) -> Any:
@@ -178,17 +179,6 @@ def discard(builder: TraceBuilder, start: int, holders: Sequence[Node]) -> set[N
     return dependent
 
 
-def is_zero(node: Node) -> bool:
-    """Whether the node is zero everywhere by construction."""
-    if node.op is layout.broadcast_to:
-        node = node.args[0]
-    if node.op is not CONSTANT:
-        return False
-    if node.type.shape == ():
-        return not node.value
-    return node.type.size <= _SMALL and not np.any(node.value)
-
-
 def accumulate(builder: TraceBuilder, cts: Cotangents, node: Node, ct: Any) -> None:
     """Add to a node's cotangent; a scatter into zeros goes into the sum there is so far."""
     so_far = cts.get(node)
@@ -232,10 +222,34 @@ def sweep(builder: TraceBuilder, nodes: Sequence[Node], varied: set[Node], cts: 
         args = [wrap(builder, new.get(a, a)) for a in node.args]
         out = wrap(builder, new.get(node, node))
         found = pull_back(builder, node, args, out, ct, wanted)
+        if node.op in TIES and found[0] is not None:
+            found[0] = found[0] + _choice(builder, node, args, out, ct)
         for arg, part in _by_operand(node.args, found).items():
             accumulate(builder, cts, arg, part)
             _name_bar(builder, cts[arg], arg)
     builder.origin = None
+
+
+def _choice(builder: TraceBuilder, node: Node, args: Sequence[Tracer], out: Any, ct: Any) -> Any:
+    """NaN if a result depends on the choice of the vectors of equal values; else zero.
+
+    It does not if turning those vectors changes nothing: if their cotangents, pulled back
+    through the turn, vanish but for rounding.
+    """
+    ties = TIES[node.op]
+    bars = [ct[i] for i in ties.vectors]
+    given = [np.max(np.abs(bar), axis=(-2, -1), keepdims=True) for bar in bars if bar is not None]
+    if not given:
+        return 0.0
+    (lost,) = transpose_map(builder, lambda t: ties.turn(args[0], t[0], out, node.settings),
+                            [args[0].type.strong], [node.type[i] for i in ties.vectors], bars,
+                            node.op.name)
+    if lost is None:
+        return 0.0
+    size = given[0] if len(given) == 1 else np.maximum(*given)
+    limit = float(np.sqrt(np.finfo(size.dtype).eps))
+    return np.where(np.max(np.abs(lost), axis=(-2, -1), keepdims=True) > limit * size,
+                    np.array(np.nan, size.dtype), np.array(0.0, size.dtype))
 
 
 def _by_operand(args: Sequence[Node], parts: Sequence[Any]) -> Cotangents:

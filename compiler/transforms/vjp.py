@@ -8,7 +8,8 @@ from ..arraytype import ArrayType
 from ..graph import PICK, Graph, Guard, Node, keep_leaf, needed
 from ..ops.row import ZeroDerivative
 from ..trace.tracer import TraceBuilder, Tracer
-from .jvp import fit_tangent, is_differentiable, zeros
+from .jvp import fit_tangent, is_differentiable, jvp, zeros
+from .ties import with_limits
 from .transpose import Cotangents, accumulate, sweep
 
 
@@ -40,6 +41,7 @@ def vjp(graph: Graph, wrt: Sequence[int], seeded: Sequence[int] | None = None,
         unit: seed with ones, for the gradient of a scalar.
         name: of the new graph.
     """
+    graph, smooth = with_limits(graph, wrt, jvp)
     builder = TraceBuilder(name or f"{graph.name}_vjp")
     new = {node: keep_leaf(builder, node) for node in graph.inputs}
     for node in graph.nodes:
@@ -53,7 +55,7 @@ def vjp(graph: Graph, wrt: Sequence[int], seeded: Sequence[int] | None = None,
         builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
     cts: Cotangents = {}
     for position in range(len(graph.outputs)) if seeded is None else seeded:
-        node = graph.outputs[position]
+        node = smooth[position]
         seed = _unit_seed(builder, node.type) if unit else _seed_input(builder, node, position)
         if node.type.differentiable:
             accumulate(builder, cts, node, seed)

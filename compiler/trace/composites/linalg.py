@@ -14,6 +14,8 @@ from ...errors import UnsupportedArgumentError
 from ...ops import decompositions, solvers
 from ...ops import linalg as rows
 from ...ops.matrix import adjoint
+from ...ops.ties import Ties
+from ..builder import is_traced
 from ..locate import locate
 from ..registry import stands_for
 from .common import as_array
@@ -103,10 +105,36 @@ def is_lower(uplo: str) -> bool:
     return uplo.upper() == "L"
 
 
+def _by_ties(ties: Ties, outs: Any, coincide: Any, a: Any, **params: Any) -> Any:
+    """The results of a factorization, of its row for coinciding values if there are any."""
+    if not is_traced(a) or not a.size or a.size < 2:
+        return outs
+    return ties.op(a, **params) if a.builder.presume(coincide(outs[ties.values]).node, False) \
+        else outs
+
+
+def factor_eigh(a: Any, lower: bool) -> Any:
+    """Eigenvalues and eigenvectors of a Hermitian matrix."""
+    return _by_ties(decompositions.eigh_ties, decompositions.eigh(a, lower=lower),
+                    decompositions.eigh_coincide, a, lower=lower)
+
+
+def factor_eig(a: Any) -> Any:
+    """Eigenvalues and eigenvectors, always complex."""
+    return _by_ties(decompositions.eig_ties, decompositions.eig(a), decompositions.eig_coincide, a)
+
+
+def factor_svd(a: Any) -> Any:
+    """Singular values and vectors, reduced."""
+    exactly = a.shape[-1] == a.shape[-2] and a.dtype.kind != "c"
+    return _by_ties(decompositions.svd_ties, decompositions.svd(a),
+                    lambda s: decompositions.svd_coincide(s, not exactly), a)
+
+
 @stands_for(np.linalg.eigh)
 def eigh(a: Any, UPLO: str = "L") -> Any:
     """Eigenvalues and eigenvectors of the Hermitian matrix stored in one triangle."""
-    return EighResult(*decompositions.eigh(as_array(a), lower=is_lower(UPLO)))
+    return EighResult(*factor_eigh(as_array(a), is_lower(UPLO)))
 
 
 @stands_for(np.linalg.eigvalsh)
@@ -126,7 +154,7 @@ def real_if_all(decisive: Any, *values: Any) -> tuple[Any, ...]:
 def eig(a: Any) -> Any:
     """Eigenvalues and eigenvectors; real ones where a real matrix has only real ones."""
     a = as_array(a)
-    w, v = decompositions.eig(a)
+    w, v = factor_eig(a)
     return EigResult(*((w, v) if a.dtype.kind == "c" else real_if_all(w, w, v)))
 
 
@@ -134,7 +162,7 @@ def eig(a: Any) -> Any:
 def eigvals(a: Any) -> Any:
     """Eigenvalues; real where a real matrix has only real ones."""
     a = as_array(a)
-    w, _ = decompositions.eig(a)
+    w, _ = factor_eig(a)
     return w if a.dtype.kind == "c" else real_if_all(w, w)[0]
 
 
@@ -146,7 +174,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     Only the reduced vectors are differentiable; those that complete a basis are arbitrary.
     """
     a = as_array(a)
-    u, s, vh = decompositions.svd(a)
+    u, s, vh = factor_svd(a)
     if not compute_uv:
         return s
     if full_matrices and a.shape[-1] != a.shape[-2]:

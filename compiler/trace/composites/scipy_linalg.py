@@ -178,12 +178,12 @@ def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = Fals
             subset_by_value=(subset_by_value, None))
     a = as_array(a)
     if b is None:
-        w, v = decompositions.eigh(a, lower=bool(lower))
+        w, v = numpy_linalg.factor_eigh(a, bool(lower))
     else:                                   # b = L Lᴴ: L⁻¹ a L⁻ᴴ y = w y, v = L⁻ᴴ y
         factor = decompositions.cholesky(_stored(as_array(b), lower))
         inner = solvers.solve_triangle(factor, _stored(a, lower), lower=True)
         inner = solvers.solve_triangle(factor, adjoint(inner), lower=True)
-        w, y = decompositions.eigh(inner, lower=True)
+        w, y = numpy_linalg.factor_eigh(inner, True)
         v = solve_triangular(factor, y, 2, True)
     return w if eigvals_only else (w, v)
 
@@ -205,7 +205,7 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, *_: Any, 
     """Eigenvalues (always complex) and right eigenvectors."""
     _refuse("eig", b=(b, None), left=(left, False))
     a = as_array(a)
-    w, v = decompositions.eig(a)
+    w, v = numpy_linalg.factor_eig(a)
     if not right:
         return w
     return w, v if a.dtype.kind == "c" else numpy_linalg.real_if_all(w, v)[0]
@@ -221,7 +221,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, *_: Any, **
 @stands_for_late(_MODULE, "polar")
 def polar(a: Any, side: str = "right") -> Any:
     """Unitary and positive factor."""
-    u, s, vh = decompositions.svd(as_array(a))
+    u, s, vh = numpy_linalg.factor_svd(as_array(a))
     if side == "right":
         return u @ vh, (adjoint(vh) * s[..., None, :]) @ vh
     return u @ vh, (u * s[..., None, :]) @ adjoint(u)
@@ -230,7 +230,7 @@ def polar(a: Any, side: str = "right") -> Any:
 @stands_for_late(_MODULE, "orthogonal_procrustes")
 def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> Any:
     """The orthogonal matrix that maps A closest to B, and the sum of singular values."""
-    u, s, vh = decompositions.svd(transposed(transposed(as_array(B)) @ np.conj(as_array(A))))
+    u, s, vh = numpy_linalg.factor_svd(transposed(transposed(as_array(B)) @ np.conj(as_array(A))))
     return u @ vh, np.sum(s)
 
 
