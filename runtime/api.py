@@ -141,7 +141,8 @@ def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bo
     >>> J.colors
     2
     """
-    request = Request("jacobian", _normal(argnums), has_aux, mode, holomorphic, _format(sparse))
+    request = Request("jacobian", _normal(argnums), has_aux, mode, holomorphic,
+                      sparse=_format(sparse))
     return _transform(function, request, Options(target, lane))
 
 
