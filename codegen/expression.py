@@ -41,6 +41,16 @@ def prefix(symbol: str, operand: Expression) -> Expression:
     return Expression(f"{symbol}({text})" if text.startswith(symbol) else f"{symbol}{text}", UNARY)
 
 
+def bare(text: str) -> str:
+    """The text without parentheses around the whole of it."""
+    depth = 0
+    for i, c in enumerate(text):
+        depth += (c in "([{") - (c in ")]}")
+        if depth == 0 and i < len(text) - 1:
+            return text
+    return text[1:-1] if text.startswith("(") else text
+
+
 def number(value: Any) -> Expression:
     """A Python number, exactly: every float reads back as itself."""
     if isinstance(value, np.ndarray):

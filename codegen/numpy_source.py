@@ -12,7 +12,7 @@ from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node
 from ..compiler.ops import arithmetic, comparison, indexing, layout
 from ..compiler.ops.index_form import index_text
 from ..compiler.ops.row import Op
-from .expression import ATOM, COMPARISON, UNARY, Expression, infix, number, prefix
+from .expression import ATOM, COMPARISON, UNARY, Expression, bare, infix, number, prefix
 from .literals import array_text
 from .names import Names, identifier
 from .source import Source
@@ -234,7 +234,7 @@ class NumpyPrinter:
                 spelled = f"np.s_[{index}]"
             self.lines.append(f"np.add.at({name}, {spelled}, {value.text})")
         elif value.precedence == UNARY and value.text.startswith("-"):
-            self.lines.append(f"{target} -= {value.text[1:]}")
+            self.lines.append(f"{target} -= {bare(value.text[1:])}")
         else:
             self.lines.append(f"{target} += {value.text}")
         self.expressions[node] = Expression(name)

@@ -272,7 +272,9 @@ class Builder:
                 value = value.copy()
                 value.flags.writeable = False
             node = Node(op, (), (), type_of(value), None, value)
-            self._add_constant(key, node)
+            self.nodes.append(node)
+            if key is not None:
+                self.memo[key] = node
         return node
 
     def keep_constant(self, node: Node) -> Node:
@@ -281,16 +283,12 @@ class Builder:
             self.by_reference[id(node.value)] = node.value
             key: Any = (CAPTURED, id(node.value))
         else:
-            key = _constant_memo(node.value)
-        found = self.memo.get(key) if key is not None else None
+            key = _constant_memo(node.value) or node
+        found = self.memo.get(key)
         if found is None:
-            self._add_constant(key, node)
-        return found or node
-
-    def _add_constant(self, key: Any, node: Node) -> None:
-        self.nodes.append(node)
-        if key is not None:
-            self.memo[key] = node
+            self.memo[key] = found = node
+            self.nodes.append(node)
+        return found
 
     def graph(self, outputs: Sequence[Node]) -> Graph:
         """The finished graph."""

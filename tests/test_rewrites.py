@@ -398,3 +398,49 @@ def test_cross_entropy_of_logits_is_p_minus_target():
     p = np.log([0.7, 0.2, 0.1])
     found = wg.grad(lambda x: -(x - special.logsumexp(x))[0])(p)
     np.testing.assert_allclose(found, [-0.3, 0.2, 0.1], rtol=1e-14)
+
+
+def test_nearest_of_many():
+    def cost(centroids, points):
+        nearest = np.full(len(points), np.inf)
+        for c in centroids:
+            nearest = np.minimum(nearest, np.sum((points - c) ** 2, axis=1))
+        return np.sum(nearest)
+    rng = np.random.default_rng(5)
+    points, centroids = rng.normal(size=(30, 3)), rng.normal(size=(4, 3))
+    wg.check_grads(cost, (centroids, points), order=2)
+    gradient = wg.grad(cost)
+    gradient(centroids, points)
+    # Two for each choice, and one that keeps infinite points out.
+    assert gradient.graph.count("where") <= 3 * 4
+    large = [n for n in gradient.graph.nodes if n.op.name == "mul" and n.type.shape == (30, 3)]
+    assert len(large) == 4                      # the factor 2 goes to the distances' weights
+
+
+def test_an_equal_pair_shares_the_derivative_in_both_modes():
+    x, y = np.array([1.0, 2.0, 2.0, np.inf]), np.array([2.0, 1.0, 2.0, np.inf])
+    for function, first in ((np.minimum, [1.0, 0.0, 0.5, 0.5]), (np.maximum, [0.0, 1.0, 0.5, 0.5]),
+                            (np.fmin, [1.0, 0.0, 0.5, 0.5]), (np.fmax, [0.0, 1.0, 0.5, 0.5])):
+        for mode in ("forward", "reverse"):
+            got = wg.jacobian(function, argnums=(0, 1), mode=mode)(x, y)
+            np.testing.assert_array_equal(np.diag(got[0]), first)
+            np.testing.assert_array_equal(np.diag(got[1]), 1.0 - np.array(first))
+
+
+def test_elements_that_were_not_written_are_read_from_before():
+    def f(x, d):
+        rows, columns = np.triu_indices(3, 1)
+        diagonal = np.arange(3)
+        y = np.zeros((3, 3))
+        y[rows, columns] = x
+        y[diagonal, diagonal] = np.exp(d)
+        return y[rows, columns] * 2.0, np.where(np.tri(3, k=0, dtype=bool).T, y, 0.0)
+    compiled = wg.compile(f)
+    x, d = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+    first, second = compiled(x, d)
+    expected = f(x, d)
+    np.testing.assert_array_equal(first, expected[0])
+    np.testing.assert_array_equal(second, expected[1])
+    assert compiled.graph.count("where") == 0        # the rest is zero by construction
+    before = {n.args[0].op.name for n in compiled.graph.nodes if n.op.name == "getitem"}
+    assert before <= {"input", "setitem"}

@@ -13,9 +13,21 @@ from .simplify import FOLD_LIMIT
 
 
 def lower_products(graph: Graph) -> Graph:
-    """Structural zeros have done their work: ``scale`` is a product, constant choices constants."""
+    """Structural zeros have done their work: ``scale`` is a product, constant choices constants.
+
+    A number is multiplied with the smaller factor: c·(x·y) = (c·x)·y if y is the larger one.
+    """
+    uses = _uses(graph)
+
     def change(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
         if node.op is arithmetic.scale:
+            number, product = args
+            if constant_number(number) is not None and product.op is arithmetic.mul and \
+                    node.args[1].op is arithmetic.scale and len(uses[node.args[1]]) == 1:
+                x, y = product.args
+                if x.type.size < y.type.size:
+                    return builder.emit(arithmetic.mul, (
+                        builder.emit(arithmetic.mul, (number, x)), y))
             return builder.emit(arithmetic.mul, args)
         if node.op is comparison.where and all(a.op is CONSTANT for a in args) and \
                 node.type.size <= FOLD_LIMIT:

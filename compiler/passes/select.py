@@ -13,18 +13,20 @@ from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.index_form import getitem_shape
 from ..ops.row import Op
 from .rewriter import Rewrite, Rewriter, filled, is_true, is_zero, zeros
+from .support import support
 
 _SMALL = 32     # elements of an index range that are compared one by one
+_KNOWN = 1 << 16        # elements of an array whose written places are marked one by one
 
 
 def where(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
     """Known conditions, equal branches, branches that ask again; signs outwards.
 
-    where(c, x, where(c, y, z)) = where(c, x, z), and where(x < y, where(x == y, a, b), c) =
-    where(x < y, b, c).
+    where(c, x, where(c, y, z)) = where(c, x, z), where(x < y, where(x == y, a, b), c) =
+    where(x < y, b, c), and where(c, 0, where(d, x, 0)) = where(d and not c, x, 0).
     """
     condition, x, y = args
-    if x is y:
+    if x is y or _selects_all(s, condition, x, y):
         return x
     if condition.op is CONSTANT and condition.type.size == 1:
         return x if is_true(condition) else y
@@ -42,11 +44,34 @@ def where(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node 
             return s.make(comparison.where, (condition, x.args[2], y))
     if x.type.dtype == bool and y.type.dtype == bool and condition.type.dtype == bool:
         return _logical(s, condition, x, y)
+    if is_zero(x) and y.op is comparison.where and is_zero(y.args[2]) and \
+            condition.type == y.args[0].type and condition.type.size < y.type.size:
+        # One choice of large arrays instead of two, for one more of small ones.
+        both = s.make(comparison.logical_and, (
+            y.args[0], s.make(comparison.logical_not, (condition,))))
+        return s.make(comparison.where, (both, y.args[1], x))
     if x.op is arithmetic.neg and is_zero(y):
         return s.make(arithmetic.neg, (s.make(comparison.where, (condition, x.args[0], y)),))
     if y.op is arithmetic.neg and is_zero(x):
         return s.make(arithmetic.neg, (s.make(comparison.where, (condition, x, y.args[0])),))
     return None
+
+
+def _selects_all(s: Rewriter, condition: Node, x: Node, y: Node) -> bool:
+    """Whether a constant choice between x and zero leaves out only what was never stored into x.
+
+    The zeros of a product are others: they would be NaN without the choice.
+    """
+    if not is_zero(y) or condition.op is not CONSTANT or condition.type.shape != x.type.shape or \
+            x.type.dtype.kind not in "fc":
+        return False
+    base = x
+    while base.op in (indexing.setitem, indexing.scatter_add):
+        base = base.args[0]
+    if base is x or not is_zero(base):
+        return False
+    kept = support(s, x)
+    return kept is not None and kept.op is CONSTANT and not np.any(kept.value & ~condition.value)
 
 
 def _logical(s: Rewriter, condition: Node, x: Node, y: Node) -> Node | None:
@@ -81,6 +106,8 @@ def getitem(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Nod
     x, *arrays = args
     (index,) = params
     if arrays:
+        if _reads_elsewhere(x, arrays, index):
+            return s.make(indexing.getitem, (x.args[0], *arrays), params)
         return None
     if None in index:
         inner = s.make(indexing.getitem, (x,), (tuple(p for p in index if p is not None),))
@@ -110,6 +137,16 @@ def _of_stored(s: Rewriter, x: Node, index: Any) -> Node | None:
     if disjoint(stored, index):
         return s.make(indexing.getitem, (base,), (index,))
     return None
+
+
+def _reads_elsewhere(x: Node, arrays: Sequence[Node], index: Any) -> bool:
+    """Whether an array that was stored into is read at other, constant, places."""
+    if x.op is not indexing.setitem or x.type.size > _KNOWN or \
+            not all(a.op is CONSTANT for a in (*arrays, *x.args[2:])):
+        return False
+    written = indexing.setitem.call(np.zeros(x.type.shape, bool), True,
+                                    *[a.value for a in x.args[2:]], index=x.params[0])
+    return not np.any(indexing.getitem.call(written, *[a.value for a in arrays], index=index))
 
 
 def _is_everything(index: Any, x: Node) -> bool:

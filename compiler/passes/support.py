@@ -26,7 +26,7 @@ from .cancel import cancel
 from .rewriter import Rewrite, Rewriter, constant_number, filled, is_true, is_zero, zeros
 from .strong import select_product, strong_product
 
-_KNOWN = 4096         # elements of a mask that is computed at once if it is constant
+_KNOWN = 1 << 18      # elements of a mask that is computed at once if it is constant
 _NESTING = 4          # selections within selections through which a product is pushed
 
 _KEPT = (arithmetic.neg, arithmetic.convert, transcendental.real, transcendental.imag,
