@@ -16,11 +16,12 @@ import numpy as np
 import optree
 
 from ..compiler.arraytype import ArrayType, is_python_number, type_of
-from ..compiler.errors import ConcreteValueError, CustomRuleError
+from ..compiler.errors import ConcreteValueError, CustomRuleError, Origin
 from ..compiler.graph import Graph
 from ..compiler.interpret import interpret
 from ..compiler.passes.pipeline import PREPARE, run
 from ..compiler.trace.captures import captured_by
+from ..compiler.trace.locate import locate
 from ..compiler.trace.stage import definition, function_name, is_traceable, leaf_names, stage
 from ..compiler.trace.tracer import TraceBuilder, Tracer, deepest, enter
 from ..compiler.trace.tree import NAMESPACE, flatten, unflatten
@@ -199,7 +200,7 @@ class _Call:
                 "only.", error.where) from None
         custom._refuse_captured(staged.lifted)
         self._check_homogeneous(staged.graph, function)
-        return _without_names(run(staged.graph, PREPARE), len(self.operands))
+        return _without_names(run(staged.graph, PREPARE), len(self.operands), locate())
 
     def _check_homogeneous(self, graph: Graph, function: Function) -> None:
         """Zero tangents give zero: a rule must not add anything of its own."""
@@ -308,10 +309,16 @@ def _zero_tangent(leaf: Any) -> Any:
     return np.zeros(type.shape, type.dtype)[()] if type.differentiable else None
 
 
-def _without_names(graph: Graph, n_operands: int) -> Graph:
-    """Linear nodes are named by the variables they are tangents of, not by the rule's own."""
+def _without_names(graph: Graph, n_operands: int, caller: Origin | None) -> Graph:
+    """Linear nodes are named by the variables they are tangents of, not by the rule's own.
+
+    Nodes of rules that are no user's code come from nowhere, rather than from the line that called
+    the compiled function.
+    """
     linear = set(graph.inputs[n_operands:])
     for node in graph.nodes:
+        if node.origin and caller and node.origin[:2] == caller[:2]:
+            node.origin = None
         if any(a in linear for a in node.args):
             linear.add(node)
             if node.origin:

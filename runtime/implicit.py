@@ -222,9 +222,10 @@ class ImplicitRoot:
             if ratio > 4.0:
                 break
             x, last, before, pace = x - step, step, size, ratio
+        step_is = f"is {size:.3g} long" if np.isfinite(size) else "does not exist"
         raise ConvergenceError(
             f"The solver found no root of {name}: from the initial guess it came to residuals of "
-            f"up to {_largest(residual):.3g}, where a Newton step is {size:.3g} long.",
+            f"up to {_largest(residual):.3g}, where a Newton step {step_is}.",
             "Start nearer to a solution, or give a solver of your own with solver=.", self.where)
 
 

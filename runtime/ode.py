@@ -33,6 +33,8 @@ from .pickling import pack_spec, unpack_spec
 
 Function = Callable[..., Any]
 
+_EPS = float(np.finfo(float).eps)
+_STUCK = 10_000        # evaluations at one time; Newton's method takes a few
 _IMPLICIT = ("Radau", "BDF", "LSODA")       # methods that take a Jacobian
 
 
@@ -162,16 +164,30 @@ class OdeSolution:
         """
         if self.method in _IMPLICIT:
             options["jac"] = jac
-        found = scipy.integrate.solve_ivp(function, span, start, method=self.method,
+        step = 8 * _EPS * max(map(abs, span))
+        last, calls = span[0], 0
+
+        def watched(t: float, y: Any) -> Any:        # at a pole LSODA goes on forever
+            nonlocal last, calls
+            if abs(t - last) > step:
+                last, calls = t, 0
+            calls += 1
+            if calls > _STUCK:
+                raise self._stopped(span, "it makes no progress there.", t)
+            return function(t, y)
+        found = scipy.integrate.solve_ivp(watched, span, start, method=self.method,
                                           atol=atol, **{"rtol": self.rtol, **options})
-        if found.success and np.all(np.isfinite(found.y)):
-            return found
-        reason = found.message if not found.success else "the state is not finite."
-        raise ConvergenceError(
+        if not found.success:
+            raise self._stopped(span, found.message, last)
+        if not np.all(np.isfinite(found.y)):
+            raise self._stopped(span, "the state is not finite.", last)
+        return found
+
+    def _stopped(self, span: tuple[float, float], reason: str, t: float) -> ConvergenceError:
+        return ConvergenceError(
             f"The integration of {function_name(self.function)} from t = {span[0]:g} to "
-            f"{span[1]:g} stopped at t = {found.t[-1] if len(found.t) else span[0]:g}: {reason}",
-            'Try a method for stiff equations (method="Radau" or "BDF"), or look at the equation '
-            "there.", self.where)
+            f"{span[1]:g} stopped at t = {t:g}: {reason}", "Try a method for stiff equations "
+            '(method="Radau" or "BDF"), or look at the equation there.', self.where)
 
     def integrate(self, t0: Any, times: Any, y0: Any, *parameters: Any) -> Any:
         """The states at ``times``, one column each."""

@@ -144,7 +144,8 @@ def test_root(method):
     np.testing.assert_allclose(exact.x, ROOT, rtol=1e-4)
     assert exact.success
     assert exact.nfev < without.nfev
-    both = optimize.root(lambda x: (powell(x), wg.jacobian(powell)(x)), start, jac=True)
+    jacobian = wg.jacobian(powell)
+    both = optimize.root(lambda x: (powell(x), jacobian(x)), start, jac=True)
     np.testing.assert_allclose(both.x, ROOT, rtol=1e-4)
 
 
