@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 import scipy.optimize._numdiff as numdiff
+import sparse_peers
 import wengert as wg
-from peers import installed
 from wengert.compiler.transforms.coloring import color_columns
 from wengert.compiler.transforms.pattern import Pattern
 
@@ -68,7 +68,7 @@ def rosenbrock(x: Any) -> Any:
 
 def stencil(x: Any) -> Any:
     """Five neighbours of a cell on a square grid, and something of its own."""
-    n = int(round(len(x) ** 0.5))
+    n = round(len(x) ** 0.5)
     u = x.reshape(n, n)
     return (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4.0 * u[1:-1, 1:-1]
             + np.sin(u[1:-1, 1:-1])).ravel()
@@ -113,7 +113,8 @@ def brusselator(repeats: int, until: float) -> None:
             lambda x: f(0.0, x), y, sparsity=(p, g)), repeats)
         line(rhs.__name__, ("compile s", compiled), ("colours", jac.colors),
              ("jac/(colours*rhs)", mine / once / jac.colors),
-             ("sweeps/(colours*rhs)", sweeps / once / jac.colors), ("SciPy/jac", differences / mine))
+             ("sweeps/(colours*rhs)", sweeps / once / jac.colors),
+             ("SciPy/jac", differences / mine))
     times = {}
     solutions = {}
     for name, options in (("jac", {"jac": jac}), ("jac_sparsity", {"jac_sparsity": pattern})):
@@ -167,7 +168,7 @@ def growth(largest: int) -> None:
     """Memory and time of detection, by size; both should be linear."""
     for function in (elementwise, stencil):
         for n in (largest // 100, largest // 10, largest):
-            x = np.linspace(0.0, 1.0, int(round(n ** 0.5)) ** 2)
+            x = np.linspace(0.0, 1.0, round(n ** 0.5) ** 2)
             start = time.perf_counter()
             compiled = wg.jacobian(function, sparse=True)
             compiled.specialize(x)
@@ -205,7 +206,7 @@ def others(n: int, repeats: int) -> None:
     mine = wg.hessian(rosenbrock, sparse=True)
     mine.specialize(x)
     reference = best(lambda: mine(x), repeats)
-    for name, make in sparse_hessians(n).items():
+    for name, make in sparse_peers.hessians().items():
         start = time.perf_counter()
         call = make(x)
         first = time.perf_counter() - start
@@ -216,7 +217,7 @@ def others(n: int, repeats: int) -> None:
     jac = wg.jacobian(brusselator_by_roll, 1, sparse=True)
     jac.specialize(0.0, y)
     reference = best(lambda: jac(0.0, y), repeats)
-    for name, make in sparse_jacobians(N, (A, B, DIFFUSION)).items():
+    for name, make in sparse_peers.jacobians(N, (A, B, DIFFUSION)).items():
         start = time.perf_counter()
         call = make(y)
         first = time.perf_counter() - start
@@ -236,7 +237,7 @@ def main() -> None:
     brusselator(options.repeats, options.until)
     hessian(100_000, options.repeats)
     growth(options.largest)
-    if options.peers and (installed("jax") or installed("casadi")):
+    if options.peers:
         others(10_000, options.repeats)
 
 

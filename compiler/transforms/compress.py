@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arraytype import ArrayType
 from ..graph import Graph, Node, inline, keep_leaf
 from ..ops import comparison, indexing
 from ..trace.tracer import TraceBuilder, Tracer
@@ -77,6 +78,31 @@ def compressed(graph: Graph, wrt: Sequence[int], outputs: Sequence[int],
     builder.closed = True
     builder.guards = list(dict.fromkeys(builder.guards))
     return builder.graph(entries)
+
+
+def chunk(graph: Graph, wrt: int, output: int, direction: int, size: int, name: str) -> Graph:
+    """Graph of some sweeps whose seeds are a further argument: booleans, one row a sweep.
+
+    Args:
+        graph: the function.
+        wrt: position of the input.
+        output: position of the output.
+        direction: FORWARD or REVERSE.
+        size: how many sweeps.
+        name: of the new graph.
+    """
+    builder = TraceBuilder(name)
+    args = [keep_leaf(builder, node) for node in graph.inputs]
+    derived = jvp(graph, [wrt]) if direction == FORWARD else vjp(graph, [wrt], seeded=[output])
+    place = output if direction == FORWARD else 0
+    derived = select_outputs(derived, [len(graph.outputs) + place])
+    type = derived.inputs[-1].type
+    mask = builder.input(ArrayType((size, *type.shape), np.dtype(bool)), "seeds")
+    seeds = builder.emit(comparison.where, (mask, *[
+        builder.constant(type.dtype.type(v)) for v in (1, 0)]))
+    (sums,) = _batched(builder, derived, args, [seeds], size)
+    builder.closed = True
+    return builder.graph([sums.node])
 
 
 def substituted(graph: Graph, levels: Sequence[Substitution], parts: Sequence[Ints]) -> Graph:

@@ -119,8 +119,7 @@ class _Walk:
         start = len(self.builder.nodes)
         found: list[Term] = []
         for i, arg in enumerate(node.args):
-            for term in self.terms.get(arg, ()):
-                found.append(self.through(node, i, term))
+            found += [self.through(node, i, term) for term in self.terms.get(arg, ())]
         self.terms[node] = _merged(found, node.type.size)
         if len(self.terms[node]) > _MOST:
             raise _Unsupported
@@ -305,7 +304,9 @@ def _assemble(builder: TraceBuilder, terms: Sequence[Term], pattern: Pattern,
     keys = pattern.keys()
     fixed = np.zeros(pattern.nnz)             # sums of the coefficients that are plain numbers
     vectors: list[Any] = []
-    entries, sources, size = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)], 0
+    entries: list[Ints] = [np.zeros(0, np.intp)]
+    sources: list[Ints] = [np.zeros(0, np.intp)]
+    size = 0
     for term in terms:
         entry, used = _positions(keys, term, pattern.n_columns)
         if not isinstance(term.coefficient, Tracer):

@@ -13,7 +13,7 @@ import numpy as np
 from .coloring import Coloring, color_columns
 from .compress import FORWARD, REVERSE, Read, Sweeps
 from .pattern import Ints, Pattern, gather
-from .symmetric import Substitution, color_symmetric
+from .symmetric import Substitution, color_symmetric, stars
 
 _REVERSE_COST = 1.3      # of a reverse sweep, in forward sweeps
 
@@ -72,9 +72,12 @@ def _cost(recovery: Recovery) -> float:
                for s in recovery.sweeps)
 
 
-def hessian_recovery(pattern: Pattern) -> Recovery:
-    """Forward sweeps of a gradient, as many as a star or acyclic colouring has colours."""
-    found = color_symmetric(pattern)
+def hessian_recovery(pattern: Pattern, mode: str = "auto") -> Recovery:
+    """Forward sweeps of a gradient, as many as a star colouring has colours.
+
+    With ``mode="substitution"`` as many as an acyclic one has, if these are fewer.
+    """
+    found = color_symmetric(pattern) if mode == "substitution" else stars(pattern)
     rows, columns = pattern.rows(), pattern.indices
     own, colors = found.own, found.coloring.colors
     return Recovery((Sweeps(FORWARD, colors, found.coloring.count),),
