@@ -66,13 +66,15 @@ def build_sparse(request: Request, staged: Staged, selection: Selection, name: s
     format = request.sparse if request.sparse in FORMATS else "csr"
     parts = [part_of(pattern, rows[o:o + 2], columns[i:i + 2], format)
              for o in range(len(outputs)) for i in range(len(wrt))]
+    # In the precision of the argument, as in a dense Jacobian.
+    dtypes = [graph.inputs[i].type.dtype for i in wrt] * len(outputs)
     plan = Plan(pattern, request.kind == "hessian" and request.mode != "reverse", request.mode,
                 consulted=consulted)
-    plan.by_entry = lane != "array" and is_by_element(staged.graph) and \
+    plan.by_entry = request.mode == "auto" and lane != "array" and is_by_element(staged.graph) and \
         pattern.n_rows * pattern.n_columns <= _ENTRY_BY_ENTRY
     written = None if plan.by_entry or request.mode != "auto" else formulas(
         tangents, len(graph.inputs), [len(graph.outputs) + o for o in outputs], pattern,
-        [p.entries for p in parts], name)
+        [p.entries for p in parts], dtypes, name)
     if plan.by_entry:
         derived = _picked(derive.jacobian(graph, wrt, outputs, name=name), parts)
     elif written is not None and _is_cheap(written.cost, _elements(tangents, wrt), plan):
@@ -82,8 +84,9 @@ def build_sparse(request: Request, staged: Staged, selection: Selection, name: s
     else:
         recovery = plan.recovery
         chosen = [np.arange(pattern.nnz)] if recovery.levels else [p.entries for p in parts]
-        derived = compressed(graph, wrt, outputs, recovery.sweeps,
-                             [reads(recovery, e, rows, columns) for e in chosen], name)
+        derived = compressed(graph, wrt, outputs, recovery.sweeps, [
+            reads(recovery, e, rows, columns, dtype)
+            for e, dtype in zip(chosen, dtypes, strict=False)], name)
         if recovery.levels:
             derived = substituted(derived, recovery.levels, [p.entries for p in parts])
     if request.has_aux:
@@ -111,7 +114,8 @@ def _in_chunks(graph: Graph, wrt: int, plan: Plan, part: Part, tangents: Graph, 
     seeds = sweeps.colors == np.arange(n_chunks * size)[:, None]
     seeds = seeds.reshape(n_chunks, *derived.inputs[-1].type.shape)
     n_rows, n_columns = plan.pattern.shape
-    read = reads(plan.recovery, part.entries, [0, n_rows], [0, n_columns])
+    read = reads(plan.recovery, part.entries, [0, n_rows], [0, n_columns],
+                 graph.inputs[wrt].type.dtype)
     return derived, SparsePacking(packing, (part.block,), plan, Chunks(seeds, read.index))
 
 

@@ -199,6 +199,18 @@ def test_single_precision_stays_single():
     assert wg.hessian(energy, sparse=True)(X.astype(np.float32)).dtype == np.float32
 
 
+def test_precision_is_that_of_the_argument():
+    def mixed(a, b):
+        return a[1:] * b[1:] * b[:-1]
+    a, b = X.astype(np.float32), X
+    dense = wg.jacobian(mixed, (0, 1))(a, b)
+    for mode in ("auto", "forward"):
+        found = wg.jacobian(mixed, (0, 1), mode=mode, sparse=True)(a, b)
+        assert [f.dtype for f in found] == [np.float32, np.float64] == [d.dtype for d in dense]
+        for f, d in zip(found, dense, strict=True):
+            np.testing.assert_allclose(f.toarray(), d, rtol=1e-6)
+
+
 def test_complex_numbers_are_refused():
     with pytest.raises(SparseRequestError, match="complex result"):
         wg.jacobian(lambda x: np.exp(1j * x), sparse=True)(X)
@@ -247,6 +259,28 @@ def test_what_is_not_selected_contributes_no_nan():
         for mode in ("auto", "forward", "reverse"):
             np.testing.assert_array_equal(wg.jacobian(product, mode=mode, sparse=True)(x).toarray(),
                                           dense)
+
+
+EDGES = {
+    "chosen": lambda x: np.sqrt(np.where(x > 0.5, x, 0.0)),
+    "filled": lambda x: np.sqrt(np.concatenate([np.where(x[1:] > 0.5, x[1:], 0.0), x[:1]])),
+    "grid": lambda x: np.sqrt(np.pad(np.where(x > 0.5, x, 0.0).reshape(3, 4), 1)[1:, :-1]).ravel(),
+    "gathered": lambda x: np.sqrt(np.where(x > 0.5, x, 0.0)[[3, 0, 0, 11]]),
+    "product": lambda x: np.prod(x.reshape(-1, 2), axis=1) * x[:6] ** 2,
+    "length": lambda x: np.linalg.norm((x - x[0]).reshape(-1, 2), axis=1),
+    "clipped": lambda x: np.log(np.clip(x, 0.4, 0.8)),
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
+@pytest.mark.parametrize("name", EDGES)
+def test_edges_are_those_of_the_dense_derivative(name, mode):
+    function, x = EDGES[name], X.copy()
+    x[[2, 5]] = 0.0
+    with np.errstate(all="ignore"):
+        dense = wg.jacobian(function)(x)
+        found = wg.jacobian(function, mode=mode, sparse=True)(x).toarray()
+    np.testing.assert_allclose(found, dense, rtol=1e-12)
 
 
 # -- what callers may do with the result ----------------------------------------------------------

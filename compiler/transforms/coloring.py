@@ -16,6 +16,7 @@ import numpy as np
 from .lattice import lattices
 from .pattern import Ints, Pattern
 
+_LARGE = 6_000_000       # entries from which on one greedy order has to do
 _VISITS = 4_000_000      # neighbours of neighbours that an order may look at
 
 
@@ -71,6 +72,8 @@ def _candidates(pattern: Pattern, by_column: Pattern, bound: int) -> Iterator[tu
         if is_valid(pattern, colors):
             yield name, colors
             break
+    if pattern.nnz > _LARGE:
+        return
     counts = pattern.counts
     rows = by_column.indices
     # How many columns share a row with each, counted once a row.

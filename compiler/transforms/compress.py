@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arraytype import ArrayType
 from ..graph import Graph, Node, inline, keep_leaf
-from ..ops import comparison, indexing
+from ..ops import arithmetic, comparison, indexing
 from ..trace.tracer import TraceBuilder, Tracer
 from .batch import batch
 from .derive import select_outputs
@@ -38,13 +38,14 @@ class Sweeps:
 class Read:
     """Where the entries of one block are found.
 
-    ``sources`` are (direction, position): results of the forward sweeps at an output, or of the
+    ``dtype`` is that of the entries; ``sources`` are (direction, position): results of the forward sweeps at an output, or of the
     reverse sweeps at an input, each of shape (colours, elements); ``index`` numbers the elements
     of all of them, one after the other.
     """
 
     sources: tuple[tuple[int, int], ...]
     index: Ints
+    dtype: Any
 
 
 def compressed(graph: Graph, wrt: Sequence[int], outputs: Sequence[int],
@@ -69,12 +70,11 @@ def compressed(graph: Graph, wrt: Sequence[int], outputs: Sequence[int],
     entries = []
     for read in reads:
         if not len(read.index):
-            dtype = graph.inputs[wrt[0]].type.dtype
-            entries.append(builder.constant(np.zeros(0, dtype)))
+            entries.append(builder.constant(np.zeros(0, read.dtype)))
             continue
         parts: list[Any] = [np.reshape(found[s], (-1,)) for s in read.sources]
         joined: Any = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        entries.append(joined[read.index].node)
+        entries.append(arithmetic.match_dtype(joined[read.index], read.dtype).node)
     builder.closed = True
     builder.guards = list(dict.fromkeys(builder.guards))
     return builder.graph(entries)

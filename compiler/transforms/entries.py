@@ -51,7 +51,7 @@ class Formulas(NamedTuple):
 
 
 def formulas(pushed: Graph, n_args: int, outputs: Sequence[int], pattern: Pattern,
-             parts: Sequence[Ints], name: str) -> Formulas | None:
+             parts: Sequence[Ints], dtypes: Sequence[Any], name: str) -> Formulas | None:
     """Graph of the entries of each part of a pattern; None where no formulas are found.
 
     Args:
@@ -60,6 +60,7 @@ def formulas(pushed: Graph, n_args: int, outputs: Sequence[int], pattern: Patter
         outputs: positions of the tangents whose elements are the rows of the pattern.
         pattern: of the Jacobian.
         parts: numbers of the entries of each block.
+        dtypes: of the entries of each block.
         name: of the new graph.
     """
     builder = TraceBuilder(name)
@@ -88,8 +89,7 @@ def formulas(pushed: Graph, n_args: int, outputs: Sequence[int], pattern: Patter
             rows = np.arange(node.type.size) if t.rows is None else t.rows
             terms.append(Term(t.coefficient, np.where(rows >= 0, rows + row, -1), t.columns))
         row += node.type.size
-    dtype = np.result_type(*[pushed.outputs[o].type.dtype for o in outputs])
-    entries, gathered = _assemble(builder, terms, pattern, parts, dtype)
+    entries, gathered = _assemble(builder, terms, pattern, parts, dtypes)
     builder.closed = True
     return Formulas(builder.graph(entries), walk.cost + gathered)
 
@@ -144,7 +144,7 @@ class _Walk:
                 return term._replace(coefficient=term.coefficient if partial == 1 else
                                      -term.coefficient if partial == -1 else
                                      term.coefficient * partial)
-            if sum(a in self.terms for a in node.args) > 1:
+            if partial is None or sum(a in self.terms for a in node.args) > 1:
                 raise _Unsupported       # not linear in one operand alone
             return self.applied(node, i, term)
         if not isinstance(derivative, Linear) or (node.op.batch is not None
@@ -299,7 +299,7 @@ def _by_weight(terms: list[Term], n_rows: int) -> list[Term]:
 
 
 def _assemble(builder: TraceBuilder, terms: Sequence[Term], pattern: Pattern,
-              parts: Sequence[Ints], dtype: Any) -> tuple[list[Node], int]:
+              parts: Sequence[Ints], dtypes: Sequence[Any]) -> tuple[list[Node], int]:
     """The entries of each part, gathered from all coefficients; and what that costs."""
     keys = pattern.keys()
     fixed = np.zeros(pattern.nnz)             # sums of the coefficients that are plain numbers
@@ -322,7 +322,8 @@ def _assemble(builder: TraceBuilder, terms: Sequence[Term], pattern: Pattern,
     plain = np.flatnonzero(~computed | (fixed != 0))
     if len(plain) or not vectors:
         numbers = np.unique(fixed[plain])
-        vectors.insert(0, Tracer(builder, builder.constant(numbers.astype(dtype))))
+        vectors.insert(0, Tracer(builder, builder.constant(
+            numbers.astype(np.result_type(*dtypes)))))
         sources = [s + len(numbers) for s in sources]
         entries.append(plain)
         sources.append(np.searchsorted(numbers, fixed[plain]))
@@ -333,7 +334,7 @@ def _assemble(builder: TraceBuilder, terms: Sequence[Term], pattern: Pattern,
     rest = np.flatnonzero(leading[entry] != np.arange(len(entry)))
     joined: Any = vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
     out = []
-    for part in parts:
+    for part, dtype in zip(parts, dtypes, strict=True):
         index = source[leading][part]
         whole = np.array_equal(index, np.arange(joined.shape[0]))
         data: Any = joined if whole else joined[index]

@@ -135,7 +135,7 @@ def _by_rows(pattern: Pattern, found: Coloring) -> Recovery:
 
 
 def reads(recovery: Recovery, entries: Ints, row_starts: Sequence[int],
-          column_starts: Sequence[int]) -> Read:
+          column_starts: Sequence[int], dtype: Any) -> Read:
     """Where some entries are found among the results of the sweeps.
 
     Args:
@@ -143,6 +143,7 @@ def reads(recovery: Recovery, entries: Ints, row_starts: Sequence[int],
         entries: their numbers in its pattern.
         row_starts: first row of each output, and the end.
         column_starts: first column of each input, and the end.
+        dtype: of the entries.
     """
     direction = recovery.direction[entries]
     color = recovery.color[entries].astype(np.intp)
@@ -160,7 +161,7 @@ def reads(recovery: Recovery, entries: Ints, row_starts: Sequence[int],
             index[here] = offset + color[here] * length + position[here] - starts[p]
             sources.append((one.direction, p))
             offset += one.count * length
-    return Read(tuple(sources), index)
+    return Read(tuple(sources), index, dtype)
 
 
 def starts(sizes: Sequence[int]) -> list[int]:
