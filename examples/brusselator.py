@@ -1,4 +1,4 @@
-"""A reaction with diffusion on a grid: the sparse Jacobian of a right-hand side as one writes it."""
+"""A reaction with diffusion on a grid: sparse Jacobian of a right-hand side as one writes it."""
 
 import numpy as np
 import wengert as wg

@@ -32,7 +32,8 @@ def residuals(unknowns, images):
 def main() -> None:
     rng = np.random.default_rng(0)
     cameras = np.concatenate([rng.normal(0.0, 0.1, (N_CAMERAS, 3)),
-                              rng.normal(0.0, 0.2, (N_CAMERAS, 3)) + [0.0, 0.0, 4.0]], axis=1)
+                              rng.normal(0.0, 0.2, (N_CAMERAS, 3))], axis=1)
+    cameras[:, 5] += 4.0
     true = np.concatenate([cameras.ravel(), rng.uniform(-1.0, 1.0, 3 * N_POINTS)])
     images = residuals(true, 0.0).reshape(-1, 2)
     start = true + rng.normal(0.0, 0.02, true.shape)

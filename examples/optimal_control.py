@@ -1,4 +1,4 @@
-"""Optimal control by direct collocation: Newton's method on the Lagrangian, with its sparse Hessian.
+"""Optimal control by direct collocation: Newton's method with the Lagrangian's sparse Hessian.
 
 A pendulum is swung to a point with the least effort. The stationary points of the Lagrangian are
 found in a few steps; the conditions of Pontryagin's principle, solved as a boundary value problem,

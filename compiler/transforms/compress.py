@@ -38,9 +38,9 @@ class Sweeps:
 class Read:
     """Where the entries of one block are found.
 
-    ``dtype`` is that of the entries; ``sources`` are (direction, position): results of the forward sweeps at an output, or of the
+    ``sources`` are (direction, position): results of the forward sweeps at an output, or of the
     reverse sweeps at an input, each of shape (colours, elements); ``index`` numbers the elements
-    of all of them, one after the other.
+    of all of them, one after the other; ``dtype`` is that of the entries.
     """
 
     sources: tuple[tuple[int, int], ...]
