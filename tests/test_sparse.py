@@ -283,6 +283,29 @@ def test_edges_are_those_of_the_dense_derivative(name, mode):
     np.testing.assert_allclose(found, dense, rtol=1e-12)
 
 
+def test_rules_of_the_users_own():
+    @wg.custom_vjp
+    def cube(x):
+        return x ** 3
+    cube.defvjp(lambda x: (x ** 3, x), lambda x, ct: (3.0 * x ** 2 * ct,))
+
+    @wg.custom_jvp
+    def shifted(x):
+        return np.roll(x, 1) * 2.0
+
+    @shifted.defjvp
+    def _(primals, tangents):
+        return shifted(primals[0]), np.roll(tangents[0], 1) * 2.0
+    softplus = wg.elementwise("softplus_sparse", "log(1 + exp(x))")
+    for function, nnz in ((lambda x: cube(x) * x, 12), (lambda x: shifted(x) * x[0], 23),
+                          (lambda x: softplus(x) + np.roll(x, 1), 24)):
+        for mode in ("auto", "forward", "reverse"):
+            compiled = check(function, X, mode=mode)
+            assert compiled.pattern.nnz == nnz
+    hessian = check(lambda x: np.sum(cube(x) * softplus(np.roll(x, 1))), X, wg.hessian)
+    assert hessian.pattern.nnz == 36
+
+
 # -- what callers may do with the result ----------------------------------------------------------
 
 

@@ -66,9 +66,12 @@ def color_columns(pattern: Pattern) -> Coloring:
 
 def _candidates(pattern: Pattern, by_column: Pattern, bound: int) -> Iterator[tuple[str, Ints]]:
     n = pattern.n_columns
+    for name, colors in lattices(pattern, bound, bound + 1):      # as few as there can be
+        if is_valid(pattern, colors):
+            yield name, colors
     natural = greedy(pattern, by_column, range(n))
     yield "natural", natural
-    for name, colors in lattices(pattern, bound, int(natural.max(initial=-1)) + 1):
+    for name, colors in lattices(pattern, bound + 1, int(natural.max(initial=-1)) + 1):
         if is_valid(pattern, colors):
             yield name, colors
             break

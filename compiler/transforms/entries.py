@@ -76,8 +76,9 @@ def formulas(pushed: Graph, n_args: int, outputs: Sequence[int], pattern: Patter
             walk.terms[node] = [Term(1.0, None, columns)]
             first += node.type.size
     try:
-        for node in pushed.nodes:
-            walk.visit(node)
+        with np.errstate(all="ignore"):       # of numbers; the code itself says what it says
+            for node in pushed.nodes:
+                walk.visit(node)
     except _Unsupported:
         return None
     for guard in pushed.guards:
@@ -147,8 +148,8 @@ class _Walk:
             if partial is None or sum(a in self.terms for a in node.args) > 1:
                 raise _Unsupported       # not linear in one operand alone
             return self.applied(node, i, term)
-        if not isinstance(derivative, Linear) or (node.op.batch is not None
-                                                  and not node.op.copies):
+        if not isinstance(derivative, Linear) or not (
+                node.op.batch is None or node.op.copies or node.op.flow is elements):
             raise _Unsupported
         if not node.op.copies:
             term = self.moved(term, elements(i, [a.type for a in node.args], node.type, None),
@@ -177,6 +178,8 @@ class _Walk:
         args[i] = term.coefficient
         coefficient = node.op(*args, **node.settings)
         if not isinstance(coefficient, Tracer):
+            if np.iscomplexobj(coefficient):
+                raise _Unsupported
             return term._replace(coefficient=float(coefficient))
         if term.rows is None and coefficient.shape not in ((), out):
             coefficient = layout.broadcast_to(coefficient, shape=out)
