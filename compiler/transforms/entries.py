@@ -23,6 +23,7 @@ from .pattern import Ints, Pattern
 from .sparsity import Constants
 
 _FEW = 8                 # terms of numbers that are left as they are
+_LARGEST = 20_000_000    # entries of a tangent that are held one by one
 _MOST = 40               # terms of a tangent; more are not worth a formula each
 
 
@@ -122,7 +123,8 @@ class _Walk:
         for i, arg in enumerate(node.args):
             found += [self.through(node, i, term) for term in self.terms.get(arg, ())]
         self.terms[node] = _merged(found, node.type.size)
-        if len(self.terms[node]) > _MOST:
+        if len(self.terms[node]) > _MOST or sum(
+                len(t.columns) for t in self.terms[node]) > _LARGEST:
             raise _Unsupported
         self.cost += sum(n.type.size for n in self.builder.nodes[start:] if n.args)
 
@@ -243,6 +245,8 @@ def _spread(rows: Ints, index: Ints) -> tuple[Ints, Ints]:
     low = np.searchsorted(rows[order], index[known], side="left")
     counts = np.searchsorted(rows[order], index[known], side="right") - low
     ends = np.cumsum(counts)
+    if len(ends) and ends[-1] > _LARGEST:
+        raise _Unsupported
     entry = order[np.repeat(low - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)]
     return entry, np.repeat(known, counts)
 
