@@ -21,7 +21,9 @@ Function = Callable[..., Any]
 
 
 def _transform(function: Function | None, request: Request, options: Options) -> Any:
-    if request.mode not in ("auto", "forward", "reverse"):
+    modes = ("auto", "forward", "reverse", *["substitution"] * (
+        request.kind == "hessian" and bool(request.sparse)))
+    if request.mode not in modes:
         raise ModeError(f"mode={request.mode!r} is not a direction.",
                         'Use "forward", "reverse" or "auto".', locate())
     if function is None:                       # used as @grad(argnums=1)
@@ -146,12 +148,15 @@ def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bo
     return _transform(function, request, Options(target, lane))
 
 
-def hessian(function: Function | None = None, argnums: Argnums = 0, mode: Mode = "auto", *,
+def hessian(function: Function | None = None, argnums: Argnums = 0,
+            mode: Mode | Literal["substitution"] = "auto", *,
             sparse: bool | str = False, target: str = "numpy", lane: str = "auto") -> Any:
     """All second derivatives of a function with a scalar result.
 
     ``mode`` is the direction of the outer sweeps over the (reverse-mode) gradient. ``sparse`` is as
-    for ``jacobian``; sweeps are then saved by symmetry, too, and are forward ones.
+    for ``jacobian``; sweeps are then saved by symmetry, too, and are forward ones. With
+    ``mode="substitution"`` there may be fewer still, but entries are then found from differences,
+    with rounding errors that are relative to the largest entries.
 
     >>> import numpy as np, wengert as wg
     >>> wg.hessian(lambda x: x[0] ** 2 * x[1])(np.array([2.0, 3.0]))

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Request:
     kind: str
     argnums: Argnums = 0
     has_aux: bool = False
-    mode: derive.Mode = "auto"
+    mode: derive.Mode | Literal["substitution"] = "auto"
     holomorphic: bool = False
     in_axes: Any = None
     out_axes: Any = None

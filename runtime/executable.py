@@ -38,6 +38,7 @@ from ..compiler.trace.stage import (
 from ..compiler.trace.tracer import Tracer
 from ..compiler.trace.tree import flatten, unflatten
 from ..compiler.trace.watch import Watch
+from .chunks import chunked
 from .compile import Packing, Request, Selection, build, select
 from .entry import MISSING, Target, describe_call, make_entry, rebind
 from .honesty import refuse_aliases, refuse_equality, refuse_leaks, warn_constant
@@ -47,7 +48,8 @@ from .operand import check_call, check_operand, in_call_order, with_operand
 from .options import Options
 from .pickling import Slot, pack_graph, pack_spec, reduce_compiled, unpack_graph, unpack_spec
 from .save import write_module
-from .sparse import SparsePacking, build_sparse, no_sparse_trace
+from .sparse import build_sparse, no_sparse_trace
+from .sparse_packing import SparsePacking
 from .watch import change_test
 
 
@@ -369,6 +371,8 @@ class Compiled:
             graph = in_call_order(graph, flatten(args[-1])[0], flatten(kwargs)[0])
         by_element = is_by_element(graph if self.request.kind == "vmap" else staged.graph)
         source, graph = emit(graph, self.options.lane, by_element, self.options.annotate)
+        if isinstance(packing, SparsePacking) and packing.chunks is not None:
+            source = chunked(source, packing.chunks)
         written = staged.written if self.request.kind in ("compile", "vmap") else ()
         return Program(source, graph, packing, written, staged)
 
@@ -431,6 +435,15 @@ class Compiled:
     def colors(self) -> int:
         """How many sweeps a sparse derivative takes."""
         return self._sparse("colors").plan.recovery.n_colors
+
+    def require_solvable(self) -> None:
+        """A sparse derivative is square, and not singular by its pattern alone.
+
+        Raises:
+            NotSquareError: if it has another number of rows than of columns.
+            SingularPatternError: if it is singular for every argument, naming a row or column.
+        """
+        self._sparse("pattern").require_solvable(self.name, definition(self.function))
 
     def _sparse(self, name: str) -> SparsePacking:
         packing = self._last().packing

@@ -16,6 +16,7 @@ import numpy as np
 from .lattice import lattices
 from .pattern import Ints, Pattern
 
+_LARGE = 6_000_000       # entries from which on one greedy order has to do
 _VISITS = 4_000_000      # neighbours of neighbours that an order may look at
 
 
@@ -65,12 +66,17 @@ def color_columns(pattern: Pattern) -> Coloring:
 
 def _candidates(pattern: Pattern, by_column: Pattern, bound: int) -> Iterator[tuple[str, Ints]]:
     n = pattern.n_columns
+    for name, colors in lattices(pattern, bound, bound + 1):      # as few as there can be
+        if is_valid(pattern, colors):
+            yield name, colors
     natural = greedy(pattern, by_column, range(n))
     yield "natural", natural
-    for name, colors in lattices(pattern, bound, int(natural.max(initial=-1)) + 1):
+    for name, colors in lattices(pattern, bound + 1, int(natural.max(initial=-1)) + 1):
         if is_valid(pattern, colors):
             yield name, colors
             break
+    if pattern.nnz > _LARGE:
+        return
     counts = pattern.counts
     rows = by_column.indices
     # How many columns share a row with each, counted once a row.

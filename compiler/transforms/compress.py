@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arraytype import ArrayType
 from ..graph import Graph, Node, inline, keep_leaf
-from ..ops import comparison, indexing
+from ..ops import arithmetic, comparison, indexing
 from ..trace.tracer import TraceBuilder, Tracer
 from .batch import batch
 from .derive import select_outputs
@@ -39,11 +40,12 @@ class Read:
 
     ``sources`` are (direction, position): results of the forward sweeps at an output, or of the
     reverse sweeps at an input, each of shape (colours, elements); ``index`` numbers the elements
-    of all of them, one after the other.
+    of all of them, one after the other; ``dtype`` is that of the entries.
     """
 
     sources: tuple[tuple[int, int], ...]
     index: Ints
+    dtype: Any
 
 
 def compressed(graph: Graph, wrt: Sequence[int], outputs: Sequence[int],
@@ -68,15 +70,39 @@ def compressed(graph: Graph, wrt: Sequence[int], outputs: Sequence[int],
     entries = []
     for read in reads:
         if not len(read.index):
-            dtype = graph.inputs[wrt[0]].type.dtype
-            entries.append(builder.constant(np.zeros(0, dtype)))
+            entries.append(builder.constant(np.zeros(0, read.dtype)))
             continue
         parts: list[Any] = [np.reshape(found[s], (-1,)) for s in read.sources]
         joined: Any = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        entries.append(joined[read.index].node)
+        entries.append(arithmetic.match_dtype(joined[read.index], read.dtype).node)
     builder.closed = True
     builder.guards = list(dict.fromkeys(builder.guards))
     return builder.graph(entries)
+
+
+def chunk(graph: Graph, wrt: int, output: int, direction: int, size: int, name: str) -> Graph:
+    """Graph of some sweeps whose seeds are a further argument: booleans, one row a sweep.
+
+    Args:
+        graph: the function.
+        wrt: position of the input.
+        output: position of the output.
+        direction: FORWARD or REVERSE.
+        size: how many sweeps.
+        name: of the new graph.
+    """
+    builder = TraceBuilder(name)
+    args = [keep_leaf(builder, node) for node in graph.inputs]
+    derived = jvp(graph, [wrt]) if direction == FORWARD else vjp(graph, [wrt], seeded=[output])
+    place = output if direction == FORWARD else 0
+    derived = select_outputs(derived, [len(graph.outputs) + place])
+    type = derived.inputs[-1].type
+    mask = builder.input(ArrayType((size, *type.shape), np.dtype(bool)), "seeds")
+    seeds = builder.emit(comparison.where, (mask, *[
+        builder.constant(type.dtype.type(v)) for v in (1, 0)]))
+    (sums,) = _batched(builder, derived, args, [seeds], size)
+    builder.closed = True
+    return builder.graph([sums.node])
 
 
 def substituted(graph: Graph, levels: Sequence[Substitution], parts: Sequence[Ints]) -> Graph:

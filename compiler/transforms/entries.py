@@ -23,6 +23,7 @@ from .pattern import Ints, Pattern
 from .sparsity import Constants
 
 _FEW = 8                 # terms of numbers that are left as they are
+_LARGEST = 20_000_000    # entries of a tangent that are held one by one
 _MOST = 40               # terms of a tangent; more are not worth a formula each
 
 
@@ -51,7 +52,7 @@ class Formulas(NamedTuple):
 
 
 def formulas(pushed: Graph, n_args: int, outputs: Sequence[int], pattern: Pattern,
-             parts: Sequence[Ints], name: str) -> Formulas | None:
+             parts: Sequence[Ints], dtypes: Sequence[Any], name: str) -> Formulas | None:
     """Graph of the entries of each part of a pattern; None where no formulas are found.
 
     Args:
@@ -60,6 +61,7 @@ def formulas(pushed: Graph, n_args: int, outputs: Sequence[int], pattern: Patter
         outputs: positions of the tangents whose elements are the rows of the pattern.
         pattern: of the Jacobian.
         parts: numbers of the entries of each block.
+        dtypes: of the entries of each block.
         name: of the new graph.
     """
     builder = TraceBuilder(name)
@@ -75,8 +77,9 @@ def formulas(pushed: Graph, n_args: int, outputs: Sequence[int], pattern: Patter
             walk.terms[node] = [Term(1.0, None, columns)]
             first += node.type.size
     try:
-        for node in pushed.nodes:
-            walk.visit(node)
+        with np.errstate(all="ignore"):       # of numbers; the code itself says what it says
+            for node in pushed.nodes:
+                walk.visit(node)
     except _Unsupported:
         return None
     for guard in pushed.guards:
@@ -88,8 +91,7 @@ def formulas(pushed: Graph, n_args: int, outputs: Sequence[int], pattern: Patter
             rows = np.arange(node.type.size) if t.rows is None else t.rows
             terms.append(Term(t.coefficient, np.where(rows >= 0, rows + row, -1), t.columns))
         row += node.type.size
-    dtype = np.result_type(*[pushed.outputs[o].type.dtype for o in outputs])
-    entries, gathered = _assemble(builder, terms, pattern, parts, dtype)
+    entries, gathered = _assemble(builder, terms, pattern, parts, dtypes)
     builder.closed = True
     return Formulas(builder.graph(entries), walk.cost + gathered)
 
@@ -119,10 +121,10 @@ class _Walk:
         start = len(self.builder.nodes)
         found: list[Term] = []
         for i, arg in enumerate(node.args):
-            for term in self.terms.get(arg, ()):
-                found.append(self.through(node, i, term))
+            found += [self.through(node, i, term) for term in self.terms.get(arg, ())]
         self.terms[node] = _merged(found, node.type.size)
-        if len(self.terms[node]) > _MOST:
+        if len(self.terms[node]) > _MOST or sum(
+                len(t.columns) for t in self.terms[node]) > _LARGEST:
             raise _Unsupported
         self.cost += sum(n.type.size for n in self.builder.nodes[start:] if n.args)
 
@@ -145,11 +147,11 @@ class _Walk:
                 return term._replace(coefficient=term.coefficient if partial == 1 else
                                      -term.coefficient if partial == -1 else
                                      term.coefficient * partial)
-            if sum(a in self.terms for a in node.args) > 1:
+            if partial is None or sum(a in self.terms for a in node.args) > 1:
                 raise _Unsupported       # not linear in one operand alone
             return self.applied(node, i, term)
-        if not isinstance(derivative, Linear) or (node.op.batch is not None
-                                                  and not node.op.copies):
+        if not isinstance(derivative, Linear) or not (
+                node.op.batch is None or node.op.copies or node.op.flow is elements):
             raise _Unsupported
         if not node.op.copies:
             term = self.moved(term, elements(i, [a.type for a in node.args], node.type, None),
@@ -178,6 +180,8 @@ class _Walk:
         args[i] = term.coefficient
         coefficient = node.op(*args, **node.settings)
         if not isinstance(coefficient, Tracer):
+            if np.iscomplexobj(coefficient):
+                raise _Unsupported
             return term._replace(coefficient=float(coefficient))
         if term.rows is None and coefficient.shape not in ((), out):
             coefficient = layout.broadcast_to(coefficient, shape=out)
@@ -241,6 +245,8 @@ def _spread(rows: Ints, index: Ints) -> tuple[Ints, Ints]:
     low = np.searchsorted(rows[order], index[known], side="left")
     counts = np.searchsorted(rows[order], index[known], side="right") - low
     ends = np.cumsum(counts)
+    if len(ends) and ends[-1] > _LARGEST:
+        raise _Unsupported
     entry = order[np.repeat(low - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)]
     return entry, np.repeat(known, counts)
 
@@ -300,12 +306,14 @@ def _by_weight(terms: list[Term], n_rows: int) -> list[Term]:
 
 
 def _assemble(builder: TraceBuilder, terms: Sequence[Term], pattern: Pattern,
-              parts: Sequence[Ints], dtype: Any) -> tuple[list[Node], int]:
+              parts: Sequence[Ints], dtypes: Sequence[Any]) -> tuple[list[Node], int]:
     """The entries of each part, gathered from all coefficients; and what that costs."""
     keys = pattern.keys()
     fixed = np.zeros(pattern.nnz)             # sums of the coefficients that are plain numbers
     vectors: list[Any] = []
-    entries, sources, size = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)], 0
+    entries: list[Ints] = [np.zeros(0, np.intp)]
+    sources: list[Ints] = [np.zeros(0, np.intp)]
+    size = 0
     for term in terms:
         entry, used = _positions(keys, term, pattern.n_columns)
         if not isinstance(term.coefficient, Tracer):
@@ -321,7 +329,8 @@ def _assemble(builder: TraceBuilder, terms: Sequence[Term], pattern: Pattern,
     plain = np.flatnonzero(~computed | (fixed != 0))
     if len(plain) or not vectors:
         numbers = np.unique(fixed[plain])
-        vectors.insert(0, Tracer(builder, builder.constant(numbers.astype(dtype))))
+        vectors.insert(0, Tracer(builder, builder.constant(
+            numbers.astype(np.result_type(*dtypes)))))
         sources = [s + len(numbers) for s in sources]
         entries.append(plain)
         sources.append(np.searchsorted(numbers, fixed[plain]))
@@ -332,7 +341,7 @@ def _assemble(builder: TraceBuilder, terms: Sequence[Term], pattern: Pattern,
     rest = np.flatnonzero(leading[entry] != np.arange(len(entry)))
     joined: Any = vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
     out = []
-    for part in parts:
+    for part, dtype in zip(parts, dtypes, strict=True):
         index = source[leading][part]
         whole = np.array_equal(index, np.arange(joined.shape[0]))
         data: Any = joined if whole else joined[index]

@@ -31,6 +31,9 @@ def lattices(pattern: Pattern, fewest: int, below: int) -> Iterator[tuple[str, I
     below = min(below, _WIDEST, fewest + _MORE)
     if pattern.nnz == 0 or fewest >= below:
         return
+    if fewest == 1:                               # no row has two entries
+        yield "one for all", np.zeros(pattern.n_columns, np.int32)
+        return
     rows = np.unique(np.linspace(0, pattern.n_rows - 1, _ROWS).astype(np.intp))
     pairs = _pairs(pattern, rows)
     distances = pairs[:, 1] - pairs[:, 0]

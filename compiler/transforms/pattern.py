@@ -130,7 +130,7 @@ def stack(patterns: list[Pattern], n_columns: int) -> Pattern:
 
 def block_of(pattern: Pattern, rows: Sequence[int], columns: Sequence[int]
              ) -> tuple[Pattern, Ints]:
-    """The part from the first to before the second of rows and columns, and its entries' numbers."""
+    """The rows and columns from a first to before a last; and the numbers of their entries."""
     first, last = pattern.indptr[rows[0]], pattern.indptr[rows[1]]
     entries = np.arange(first, last)
     if columns[0] == 0 and columns[1] == pattern.n_columns:

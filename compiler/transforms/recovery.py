@@ -13,7 +13,7 @@ import numpy as np
 from .coloring import Coloring, color_columns
 from .compress import FORWARD, REVERSE, Read, Sweeps
 from .pattern import Ints, Pattern, gather
-from .symmetric import Substitution, color_symmetric
+from .symmetric import Substitution, color_symmetric, stars
 
 _REVERSE_COST = 1.3      # of a reverse sweep, in forward sweeps
 
@@ -72,9 +72,12 @@ def _cost(recovery: Recovery) -> float:
                for s in recovery.sweeps)
 
 
-def hessian_recovery(pattern: Pattern) -> Recovery:
-    """Forward sweeps of a gradient, as many as a star or acyclic colouring has colours."""
-    found = color_symmetric(pattern)
+def hessian_recovery(pattern: Pattern, mode: str = "auto") -> Recovery:
+    """Forward sweeps of a gradient, as many as a star colouring has colours.
+
+    With ``mode="substitution"`` as many as an acyclic one has, if these are fewer.
+    """
+    found = color_symmetric(pattern) if mode == "substitution" else stars(pattern)
     rows, columns = pattern.rows(), pattern.indices
     own, colors = found.own, found.coloring.colors
     return Recovery((Sweeps(FORWARD, colors, found.coloring.count),),
@@ -132,7 +135,7 @@ def _by_rows(pattern: Pattern, found: Coloring) -> Recovery:
 
 
 def reads(recovery: Recovery, entries: Ints, row_starts: Sequence[int],
-          column_starts: Sequence[int]) -> Read:
+          column_starts: Sequence[int], dtype: Any) -> Read:
     """Where some entries are found among the results of the sweeps.
 
     Args:
@@ -140,6 +143,7 @@ def reads(recovery: Recovery, entries: Ints, row_starts: Sequence[int],
         entries: their numbers in its pattern.
         row_starts: first row of each output, and the end.
         column_starts: first column of each input, and the end.
+        dtype: of the entries.
     """
     direction = recovery.direction[entries]
     color = recovery.color[entries].astype(np.intp)
@@ -157,7 +161,7 @@ def reads(recovery: Recovery, entries: Ints, row_starts: Sequence[int],
             index[here] = offset + color[here] * length + position[here] - starts[p]
             sources.append((one.direction, p))
             offset += one.count * length
-    return Read(tuple(sources), index)
+    return Read(tuple(sources), index, dtype)
 
 
 def starts(sizes: Sequence[int]) -> list[int]:

@@ -48,7 +48,10 @@ class SymmetricColoring:
 
 
 def color_symmetric(pattern: Pattern) -> SymmetricColoring:
-    """The star colouring with the fewest colours of several orders; acyclic where that has fewer.
+    """An acyclic colouring where that has fewer colours than the best star colouring.
+
+    Substitution subtracts: an entry's rounding error is relative to the largest entries that it is
+    summed with, which may be much larger than the entry itself. Direct recovery has none.
 
     Args:
         pattern: symmetric.
@@ -104,7 +107,7 @@ def _is_small(degree: Ints) -> bool:
 
 
 def _fewest(degree: Ints) -> int:
-    """No star colouring has fewer: a vertex, an edge, or a path of four vertices (nearly always)."""
+    """Star colourings rarely have fewer: of vertices, of stars, of paths of four vertices."""
     return 1 if not degree.any() else 2 if np.count_nonzero(degree > 1) <= 1 else 3
 
 
@@ -259,7 +262,7 @@ def substitution(pattern: Pattern, colors: Ints
     starts = np.concatenate([[0], np.cumsum(left)])
     own = np.zeros(pattern.nnz, bool)
     found = np.zeros(pattern.nnz, bool)
-    levels = []
+    levels: list[Substitution] = []
     while not found.all():
         ready = ~found & (left[group] == 1)
         ready &= ~(ready[mirror] & (mirror < np.arange(pattern.nnz)))     # one of two ways
