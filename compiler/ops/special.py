@@ -277,10 +277,61 @@ ellipk = _row("ellipk", lambda m, out: _ellipk_derivative(m), domain=((-1.0, 0.9
 ellipe: Op = _row("ellipe", lambda m, out: _near_zero(
     m, 0.3, [0.5 * math.pi * k * c / (1 - 2 * k) for k, c in enumerate(_ELLIPTIC)][1:],
     lambda v: (ellipe(v) - ellipk(v)) / (2.0 * v)), domain=((-1.0, 0.9),))  # 19.4.2
-ellipkinc = _row("ellipkinc", lambda phi, m, out: 1.0 / np.sqrt(1.0 - m * np.sin(phi) ** 2),
-                 _no("the parameter m"), domain=((-1.0, 1.0), (-1.0, 0.9)))
-ellipeinc = _row("ellipeinc", lambda phi, m, out: np.sqrt(1.0 - m * np.sin(phi) ** 2),
-                 _no("the parameter m"), domain=((-1.0, 1.0), (-1.0, 0.9)))
+
+
+elliprd = _row("elliprd", *[_no("its arguments")] * 3, domain=POSITIVE * 3)
+
+
+def _delta(phi: Any, m: Any) -> Any:
+    return np.sqrt(1.0 - m * np.sin(phi) ** 2)
+
+
+def _over_sines(power: int) -> Any:
+    """∫ sin²/Δ^power from 0 to φ by Carlson's R_D, which does not cancel (19.25.9, 19.25.13)."""
+    def within(s: Any, c2: Any, m: Any) -> Any:
+        delta2 = 1.0 - m * s * s
+        arguments = (delta2, 1.0) if power == 1 else (1.0, delta2)
+        return s ** 3 * elliprd(c2, *arguments) / 3.0
+
+    def of(phi: Any, m: Any) -> Any:
+        turns = np.rint(phi / math.pi)
+        rest = phi - turns * math.pi
+        return 2.0 * turns * within(1.0, 0.0, m) + within(np.sin(rest), np.cos(rest) ** 2, m)
+    return of
+
+
+def _real(call: Any) -> Any:
+    def of(*args: Any) -> Any:
+        if any(map(np.iscomplexobj, args)):
+            raise TypeError("Incomplete elliptic integrals are those of real numbers.")
+        return call(*args)
+    return of
+
+
+def _sines_over_cube_by_m(phi: Any, m: Any, out: Any) -> Any:
+    # 3/2 ∫ sin⁴/Δ⁵ by reduction of ∫ 1/Δ⁵, ∫ 1/Δ³ to F and E
+    f, delta = ellipkinc(phi, m), _delta(phi, m)
+    third = f + m * out                                            # ∫ 1/Δ³
+    edge = m * np.sin(phi) * np.cos(phi) / delta ** 3
+    fifth = (2.0 * (2.0 - m) * third - f - edge) / (3.0 * (1.0 - m))
+    return 1.5 * ((fifth - third) / m - out) / m
+
+
+sines_over_delta: Op = elementwise(
+    "sines_over_delta", _real(_over_sines(1)),
+    lambda phi, m, out: np.sin(phi) ** 2 / _delta(phi, m),
+    lambda phi, m, out: (sines_over_cube(phi, m) - out) / (2.0 * m),
+    python="", expand=_over_sines(1), domain=((-1.0, 1.0), (-1.0, 0.9)))
+sines_over_cube: Op = elementwise(
+    "sines_over_cube", _real(_over_sines(3)),
+    lambda phi, m, out: np.sin(phi) ** 2 / _delta(phi, m) ** 3, _sines_over_cube_by_m,
+    python="", expand=_over_sines(3), domain=((-1.0, 1.0), (-1.0, 0.9)))
+ellipkinc: Op = _row("ellipkinc", lambda phi, m, out: 1.0 / _delta(phi, m),
+                     lambda phi, m, out: 0.5 * sines_over_cube(phi, m),
+                     domain=((-1.0, 1.0), (-1.0, 0.9)))
+ellipeinc = _row("ellipeinc", lambda phi, m, out: _delta(phi, m),
+                 lambda phi, m, out: -0.5 * sines_over_delta(phi, m),
+                 domain=((-1.0, 1.0), (-1.0, 0.9)))
 ellipkm1 = _row("ellipkm1", lambda p, out: -_ellipk_derivative(1.0 - p), domain=((0.1, 2.0),))
 hyp0f1: Op = _row("hyp0f1", _SHAPE, lambda b, z, out: hyp0f1(b + 1.0, z) / b,
                   domain=((0.5, 3.0), (-2.0, 2.0)))
