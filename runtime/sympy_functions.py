@@ -71,7 +71,7 @@ TO_SYMPY: dict[str, Meaning] = {
     "ratio": lambda s, x, y: x / y, "root": lambda s, x: s.sqrt(x),
     "power": lambda s, x, y: x ** y, "float_power": lambda s, x, y: x ** y,
     "neg": lambda s, x: -x, "positive": lambda s, x: x, "reciprocal": lambda s, x: 1 / x,
-    "gap": lambda s, x: 1 / x,
+    "gap": lambda s, x: 1 / x, "flat": lambda s, x: x, "flat_power": lambda s, x, y: x ** y,
     "square": lambda s, x: x ** 2, "cbrt": lambda s, x: s.cbrt(x),
     "mod": lambda s, x, y: x - y * s.floor(x / y),
     "fmod": lambda s, x, y: x - y * _trunc(s, x / y),
