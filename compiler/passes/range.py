@@ -90,6 +90,8 @@ def is_nonnegative(node: Node, depth: int = 0) -> bool:
         case "real" if args[0].op in (arithmetic.mul, arithmetic.scale):
             z, conjugate = args[0].args
             return conjugate.op is transcendental.conj and conjugate.args[0] is z
+        case "matmul" | "tensordot" | "einsum":
+            return _is_sum_of_squares(node) or all(is_nonnegative(a, depth + 1) for a in args)
         case "maximum":
             return any(is_nonnegative(a, depth + 1) for a in args)
         case "minimum":
@@ -107,6 +109,19 @@ def exceeds(length: Node, x: Node) -> bool:
         return False
     bare = x.args[0] if x.op is arithmetic.neg else x
     return bare in length.args
+
+
+def _is_sum_of_squares(node: Node) -> bool:
+    """Whether a contraction multiplies each element of an array by itself."""
+    if len(node.args) != 2 or node.args[0] is not node.args[1]:
+        return False
+    if node.op is contraction.matmul:
+        return node.type.shape == ()
+    if node.op is contraction.tensordot:
+        first, second = node.params[0]
+        return bool(first == second and node.type.shape == ())
+    first, second = node.params[0].split("->")[0].split(",")
+    return bool(first == second)
 
 
 def _has_no_sign(node: Node, depth: int) -> bool:
@@ -155,8 +170,6 @@ def is_nonzero(node: Node, depth: int = 0) -> bool:
                 is_nonzero(a, depth + 1) for a in args)
         case "mul" | "scale":
             return all(is_nonzero(a, depth + 1) for a in args)
-        case "div":
-            return is_nonzero(args[0], depth + 1)
         case "sum" | "max" | "min" | "prod":
             return is_nonnegative(args[0]) and is_nonzero(args[0], depth + 1)
         case "sqrt" | "abs" | "neg" | "square" | "broadcast_to" | "reshape" | "transpose" | \
