@@ -71,7 +71,7 @@ TO_SYMPY: dict[str, Meaning] = {
     "ratio": lambda s, x, y: x / y, "root": lambda s, x: s.sqrt(x),
     "power": lambda s, x, y: x ** y, "float_power": lambda s, x, y: x ** y,
     "neg": lambda s, x: -x, "positive": lambda s, x: x, "reciprocal": lambda s, x: 1 / x,
-    "gap": lambda s, x: 1 / x,
+    "gap": lambda s, x: 1 / x, "flat": lambda s, x: x, "flat_power": lambda s, x, y: x ** y,
     "square": lambda s, x: x ** 2, "cbrt": lambda s, x: s.cbrt(x),
     "mod": lambda s, x, y: x - y * s.floor(x / y),
     "fmod": lambda s, x, y: x - y * _trunc(s, x / y),
@@ -125,6 +125,10 @@ TO_SYMPY: dict[str, Meaning] = {
     "pseudo_huber": lambda s, d, r: d ** 2 * (s.sqrt(1 + (r / d) ** 2) - 1),
     # integrals and hypergeometric functions
     "spence": lambda s, x: s.polylog(2, 1 - x), "wrightomega": lambda s, x: s.LambertW(s.exp(x)),
+    "sines_over_delta": lambda s, phi, m: (s.elliptic_f(phi, m) - s.elliptic_e(phi, m)) / m,
+    "sines_over_cube": lambda s, phi, m: (
+        (s.elliptic_e(phi, m) - m * s.sin(phi) * s.cos(phi) / s.sqrt(1 - m * s.sin(phi) ** 2))
+        / (1 - m) - s.elliptic_f(phi, m)) / m,
     "ellipkm1": lambda s, p: s.elliptic_k(1 - p),
     "hyp0f1": lambda s, b, z: s.hyper([], [b], z),
     "hyp1f1": lambda s, a, b, z: s.hyper([a], [b], z),

@@ -260,7 +260,8 @@ def accepts(op: Op, case: Case) -> bool:
     try:
         with np.errstate(all="ignore"):
             op.call(*case.values, **case.params)
-    except (TypeError, ValueError, LinAlgWarning, np.exceptions.ComplexWarning):
+    except (TypeError, ValueError, NotImplementedError, LinAlgWarning, UserWarning,
+            np.exceptions.ComplexWarning):
         return False
     return True
 

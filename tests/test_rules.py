@@ -146,6 +146,7 @@ _MP = {
     "logaddexp": lambda x, y: mpmath.log(mpmath.exp(x) + mpmath.exp(y)),
     "expit": lambda x: 1 / (1 + mpmath.exp(-x)),
     "log_expit": lambda x: -mpmath.log1p(mpmath.exp(-x)), "maximum": max, "minimum": min,
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
 }
 
 

@@ -34,9 +34,38 @@ def test_source_of_a_convolution_shows_it():
     assert "from scipy import signal" in h.source
 
 
-def test_filters_with_feedback_are_refused():
-    with pytest.raises(UnsupportedArgumentError, match="feedback"):
-        wg.grad(lambda x: np.sum(scipy.signal.lfilter([1.0], [1.0, 0.5], x)))(A)
+def _recursion(b, a, x):
+    """The defining recursion, sample by sample."""
+    y = []
+    for n in range(x.shape[0]):
+        total = sum(b[k] * x[n - k] for k in range(len(b)) if n >= k)
+        total = total - sum(a[k] * y[n - k] for k in range(1, len(a)) if n >= k)
+        y.append(total / a[0])
+    return np.stack(y)
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+@pytest.mark.parametrize(("b", "a"), [([1.0], [1.0, -0.9]), ([0.5, 0.2, 0.1], [1.5, -0.7, 0.2]),
+                                      ([0.5, 0.2, 0.1, 0.4, 0.2, 0.1, 0.7], [2.0, 0.3])])
+def test_filters_with_feedback(b, a, mode):
+    x = np.random.default_rng(2).normal(size=5)
+    args = (np.array(b), np.array(a), x)
+    found = wg.grad(lambda *v: np.sum(np.sin(scipy.signal.lfilter(*v))), (0, 1, 2), mode=mode)(
+        *args)
+    wanted = wg.grad(lambda *v: np.sum(np.sin(_recursion(*v))), (0, 1, 2))(*args)
+    for f, w in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(f, w, rtol=1e-12, atol=1e-13)
+
+
+def test_a_filter_with_feedback_along_another_axis():
+    x = np.random.default_rng(2).normal(size=(4, 3))
+    found = wg.grad(lambda x: np.sum(scipy.signal.lfilter([1.0], [1.0, -0.5], x, axis=0)[3]))(x)
+    np.testing.assert_allclose(found, np.outer(0.5 ** np.arange(3, -1, -1), np.ones(3)))
+
+
+def test_what_is_refused():
+    with pytest.raises(UnsupportedArgumentError, match="zi"):
+        wg.grad(lambda x: np.sum(scipy.signal.lfilter([1.0], [1.0, 0.5], x, zi=x[:1])[0]))(A)
     with pytest.raises(UnsupportedFunctionError, match="roots"):
         wg.grad(lambda x: np.sum(np.abs(np.roots(x))))(A)
 

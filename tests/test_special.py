@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special as special
@@ -59,6 +60,41 @@ POINTS = [
     (special.powm1, (0.0, 2.0), (0.0, 0.0)),
     (np.i0, (0.0,), (0.0,)), (special.cosm1, (1e-9,), (-1e-9,)),
 ]
+
+
+INCOMPLETE = [(phi, m) for phi in (1e-8, 0.3, math.pi / 2 - 1e-3, 2.0, -2.5, 20.0)
+              for m in (0.0, 1e-12, -1e-5, 0.5, -30.0, 0.99)]
+
+
+@pytest.mark.parametrize(("name", "exact"), [("ellipkinc", mpmath.ellipf),
+                                             ("ellipeinc", mpmath.ellipe)])
+def test_elliptic_integrals_by_their_parameter(name, exact):
+    function = getattr(special, name)
+    slope = wg.jvp(lambda m, phi: function(phi, m))
+    phis, ms = map(np.array, zip(*INCOMPLETE, strict=True))
+    _, found = slope(ms, phis, np.ones(len(ms)))
+    with mpmath.workdps(40):
+        wanted = [float(mpmath.diff(lambda m, phi=phi: exact(mpmath.mpf(phi), m), mpmath.mpf(m)))
+                  for phi, m in INCOMPLETE]
+    np.testing.assert_allclose(found, wanted, rtol=2e-14)
+
+
+@pytest.mark.parametrize(("name", "exact"), [
+    ("i0e", lambda x: mpmath.besseli(0, x) * mpmath.exp(-x)),
+    ("i1e", lambda x: mpmath.besseli(1, x) * mpmath.exp(-x)),
+    ("k0e", lambda x: mpmath.besselk(0, x) * mpmath.exp(x)),
+    ("k1e", lambda x: mpmath.besselk(1, x) * mpmath.exp(x)),
+    ("ive", lambda x: mpmath.besseli(2.5, x) * mpmath.exp(-x)),
+    ("kve", lambda x: mpmath.besselk(2.5, x) * mpmath.exp(x))])
+def test_scaled_bessel_functions_far_out(name, exact):
+    function = getattr(special, name)
+    order = (2.5,) if name in ("ive", "kve") else ()
+    gradient = wg.grad(lambda x: function(*order, x))
+    for x in (25.5, 32.0, 60.0, 1e3):
+        with mpmath.workdps(40):
+            wanted = float(mpmath.diff(exact, mpmath.mpf(x)))
+        assert gradient(x) == pytest.approx(wanted, rel=1e-15 if x > 32 else 1e-13)
+    assert order or gradient(1e300) == 0.0                  # SciPy's ive(1e300) is NaN
 
 
 @pytest.mark.parametrize(("function", "args", "slopes"), POINTS)

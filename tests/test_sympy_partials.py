@@ -45,7 +45,7 @@ ORACLES = {
         lambda x: mpmath.exp(-h * h * (1 + x * x) / 2) / (1 + x * x), [0, a]) / (2 * mpmath.pi),
     "betainc": lambda a, b, x: mpmath.betainc(a, b, 0, x, regularized=True),
     "betaincc": lambda a, b, x: mpmath.betainc(a, b, x, 1, regularized=True),
-    "zeta": lambda s, q: mpmath.zeta(s, q),
+    "zeta": lambda s, q: mpmath.zeta(s, q), "elliprd": mpmath.elliprd,
     "erfcinv": lambda y: mpmath.erfinv(1 - y),
     "spence": lambda x: mpmath.polylog(2, 1 - x),
 }

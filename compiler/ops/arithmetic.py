@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arraytype import ArrayType
 from .flow import elements, product
-from .row import Infix, Linear, Op, elementwise, sample
+from .row import General, Infix, Linear, Op, elementwise, sample
 
 
 def _power_by_base(x: Any, y: Any, out: Any) -> Any:
@@ -38,8 +38,17 @@ ratio = elementwise("ratio", _ratio_call, lambda x, r, out: 1.0 / r,
                         f"np.where({args[1]} == 0, np.inf, {args[1]}))",
                     domain=((-2.0, 2.0), (0.5, 2.0)),
                     expand=lambda x, r: x / np.where(r == 0, np.inf, r))
+# x itself, nowhere negative: where it is zero it has a minimum, and no slope.
+flat = Op("flat", np.positive, lambda x: x,
+          General(lambda args, tangents, out: np.where(args[0] == 0, 0.0, tangents[0])),
+          expand=lambda x: x, fresh=False, domain=((0.3, 2.0),))
 power = elementwise("power", np.power, _power_by_base, _power_by_exponent,
                     infix=Infix("**", 7), domain=((0.3, 2.0), (-2.0, 2.0)))
+# x**y for a number 0 < y < 1 where x is nowhere negative: zero has no slope, as for a length.
+flat_power = elementwise("flat_power", lambda x, y: np.power(x, y),
+                         lambda x, y, out: ratio(y * out, x),
+                         _power_by_exponent, python="",
+                         expand=lambda x, y: x ** y, domain=((0.3, 2.0), (0.2, 0.8)))
 neg = elementwise("neg", np.negative, -1.0, infix=Infix("-", 6), python="np.negative")
 positive = elementwise("positive", np.positive, 1.0)
 mod = elementwise("mod", np.mod, 1.0, lambda x, y, out: -np.floor(x / y),

@@ -7,7 +7,7 @@ import scipy  # loads its submodules when they are first used
 
 from ..arraytype import ArrayType
 from .flow import PAIRS, Collect, Gather, along, numbers
-from .row import Multilinear, Op, sample
+from .row import General, Multilinear, Op, sample
 
 
 def _call(a: Any, v: Any, mode: Any) -> Any:
@@ -77,3 +77,48 @@ convolve = Op("convolve", _call, _type, Multilinear((_transpose_first, _transpos
               samples=(sample((4,), (3,), mode="full"), sample((2,), (3,), mode="full"),
                        sample((4,), (2,), mode="valid"), sample((3,), (3,), mode="valid"),
                        sample((3, 4), (2, 2), mode="full"), sample((3, 4), (2, 3), mode="valid")))
+
+
+# -- recursive filters: a₀ y_n = Σ_k b_k x_{n−k} − Σ_{k≥1} a_k y_{n−k} along the last axis --------
+
+
+def _filter_type(b: ArrayType, a: ArrayType, x: ArrayType) -> ArrayType:
+    kinds = [np.ones(1, t.dtype) for t in (b, a, x)]
+    return ArrayType(x.shape, scipy.signal.lfilter(*kinds).dtype)
+
+
+def _filter_jvp(args: Any, tangents: Any, out: Any) -> Any:
+    # A y = B x, so that A ẏ = Ḃ x + B ẋ − Ȧ y.
+    (b, a, x), (tb, ta, tx) = args, tangents
+    terms = [*[lfilter(tb, a, x) for _ in [0] if tb is not None],
+             *[lfilter(b, a, tx) for _ in [0] if tx is not None],
+             *[-lfilter(ta, a, out) for _ in [0] if ta is not None]]
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def _filter_transpose_b(ct: Any, b: Any, a: Any, x: Any) -> Any:
+    w, n = lfilter(np.ones(1, x.dtype), a, x), x.shape[-1]
+    return np.stack([np.sum(ct[..., k:] * w[..., :max(n - k, 0)]) for k in range(b.shape[0])])
+
+
+def _filter_transpose_x(ct: Any, b: Any, a: Any, x: Any) -> Any:
+    return np.flip(lfilter(b, a, np.flip(ct, -1)), -1)       # backwards in time
+
+
+def _filter_batch(args: Any, batched: Any) -> Any:
+    b, a, x = args
+    if batched == (False, False, True):
+        return lfilter(b, a, x)
+    size = next(v.shape[0] for v, flag in zip(args, batched, strict=True) if flag)
+    return np.stack([lfilter(*[v[i] if flag else v for v, flag in zip(args, batched, strict=True)])
+                     for i in range(size)])
+
+
+lfilter = Op("lfilter", lambda b, a, x: scipy.signal.lfilter(b, a, x), _filter_type,
+             General(_filter_jvp, {0: _filter_transpose_b, 2: _filter_transpose_x}),
+             batch=_filter_batch, python="signal.lfilter",
+             samples=(sample((2,), np.array([2.0, -0.6, 0.3]), (5,)),
+                      sample((3,), np.array([1.0, 0.5]), (2, 4))))

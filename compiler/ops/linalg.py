@@ -247,3 +247,58 @@ sqrtm = Op("sqrtm", _sqrtm, _sqrtm_type, General(_sqrtm_jvp),
                f"linalg.sqrtm({args[0]}){astype_text(complex_dtype(types[0].dtype))}",
            batch=batch_one_by_one(lambda: sqrtm), samples=(sample(POSITIVE),))
 
+
+
+# L of the logarithm is a block of log [[A, E], [0, A]], like that of the exponential
+# (Al-Mohy, Higham, Relton 2013).
+def _log_frechet(a: Any, e: Any) -> Any:
+    n = a.shape[-1]
+    return _logm(_blocks(a, e, np.zeros_like(a), a))[:n, n:]
+
+
+def _log_frechet_text(args: Any, params: Any, types: Any) -> str:
+    a, e = args
+    n = types[0].shape[-1]
+    blocks = f"np.block([[{a}, {e}], [np.zeros_like({a}), {a}]])"
+    dtype = np.result_type(types[0].dtype, types[1].dtype)
+    log = f"linalg.logm({_double_text(blocks, dtype)})"
+    return f"{log}[:{n}, {n}:]{astype_text(complex_dtype(dtype))}"
+
+
+def _log_frechet_jvp(args: Any, tangents: Any, out: Any) -> Any:
+    (a, e), (ta, te) = args, tangents
+    n = a.shape[-1]
+    total = None if te is None else logm_frechet(a, te)
+    if ta is not None:
+        zero = np.zeros_like(a)
+        change = logm_frechet(_blocks(a, e, zero, a), _blocks(ta, zero, zero, ta))[..., :n, n:]
+        total = change if total is None else total + change
+    return total
+
+
+def _logm(a: Any) -> Any:                    # of single precision, SciPy warns of its own accuracy
+    return scipy.linalg.logm(_as_double(a)).astype(complex_dtype(a.dtype))
+
+
+def _as_double(a: Any) -> Any:
+    return a.astype(complex if a.dtype.kind == "c" else float, copy=False)
+
+
+def _double_text(text: str, dtype: Any) -> str:
+    wide = "complex" if dtype.kind == "c" else "float"
+    return text if dtype in (np.float64, np.complex128) else f"({text}).astype({wide})"
+
+
+# Always complex, like sqrtm.
+logm = Op("logm", _logm, _sqrtm_type,
+          General(lambda args, tangents, out: logm_frechet(args[0], tangents[0])),
+          python=lambda args, params, types:
+              f"linalg.logm({_double_text(args[0], types[0].dtype)})"
+              f"{astype_text(complex_dtype(types[0].dtype))}",
+          batch=batch_one_by_one(lambda: logm), samples=(sample(POSITIVE),))
+logm_frechet = Op("logm_frechet", _log_frechet, lambda a, e: ArrayType(
+                      square_shape("logm", a), complex_dtype(np.result_type(a.dtype, e.dtype))),
+                  General(_log_frechet_jvp,
+                          {1: lambda ct, a, e: logm_frechet(transposed(a), ct)}),
+                  python=_log_frechet_text, batch=batch_one_by_one(lambda: logm_frechet),
+                  samples=(sample(POSITIVE, (3, 3)),))

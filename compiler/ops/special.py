@@ -13,6 +13,7 @@ import scipy.special as special
 
 from ..errors import NotDifferentiableError
 from .row import DerivativeNotImplemented, Op, elementwise, piecewise_constant
+from .transcendental import taylor
 
 POSITIVE = ((0.3, 3.0),)
 UNIT = ((0.05, 0.95),)
@@ -30,14 +31,6 @@ def _no(what: str) -> DerivativeNotImplemented:
     return DerivativeNotImplemented(f"The derivative with respect to {what} has no simple form.")
 
 
-def taylor(x: Any, coefficients: Sequence[float]) -> Any:
-    """The polynomial with these coefficients, lowest first; differentiable to all orders."""
-    total: Any = coefficients[-1]
-    for c in reversed(coefficients[:-1]):
-        total = total * x + c
-    return total
-
-
 def _near_zero(x: Any, radius: float, coefficients: Sequence[float], formula: Any) -> Any:
     """A Taylor polynomial where the formula cancels or is 0/0, the formula elsewhere."""
     small = np.abs(x) < radius
@@ -49,21 +42,20 @@ def _near_zero(x: Any, radius: float, coefficients: Sequence[float], formula: An
 
 
 def _gauss_tail(x: Any, sign: float) -> Any:
-    """Σ sign^k (2k+1)!!/(2x²)^k, exact to rounding for |x| > 25 (7.12.1, differentiated)."""
-    return taylor(0.5 / (x * x), [sign ** k * math.prod(range(1, 2 * k + 2, 2)) for k in range(9)])
+    """−Σ sign^k (2k+1)!!/(2x²)^(k+1), to rounding for |x| > 10 (7.12.1, differentiated)."""
+    u = 0.5 / x / x
+    return -u * taylor(u, [sign ** k * math.prod(range(1, 2 * k + 2, 2)) for k in range(16)])
 
 
 def _erfcx_partial(x: Any, out: Any) -> Any:
-    far = x > 25.0 if x.dtype.kind == "f" else np.real(x) > 25.0
-    safe = np.where(far, x, 30.0)
-    return np.where(far, -0.5 * _TWO_OVER_ROOT_PI / (safe * safe) * _gauss_tail(safe, -1.0),
+    far = x > 10.0 if x.dtype.kind == "f" else np.real(x) > 10.0
+    return np.where(far, _TWO_OVER_ROOT_PI * _gauss_tail(np.where(far, x, 10.0), -1.0),
                     2.0 * x * out - _TWO_OVER_ROOT_PI)
 
 
 def _dawsn_partial(x: Any, out: Any) -> Any:
-    far = np.abs(x) > 25.0
-    safe = np.where(far, x, 30.0)
-    return np.where(far, -0.5 / (safe * safe) * _gauss_tail(safe, 1.0), 1.0 - 2.0 * x * out)
+    far = np.abs(x) > 10.0
+    return np.where(far, _gauss_tail(np.where(far, x, 10.0), 1.0), 1.0 - 2.0 * x * out)
 
 
 erf = _row("erf", lambda x, out: _TWO_OVER_ROOT_PI * np.exp(-x * x))
@@ -190,8 +182,13 @@ def _exprel_derivative(u: Any) -> Any:
 
 def _log1prel_derivative(w: Any) -> Any:
     """d/dw log(1 + w)/w."""
-    return _near_zero(w, 0.1, [(-1) ** k * k / (k + 1) for k in range(1, 19)],
-                      lambda v: (v / (1.0 + v) - np.log1p(v)) / (v * v))
+    # With s = w/(2 + w), log(1 + w) = 2 artanh(s) and w/(1 + w) = 2s/(1 + s).
+    small = np.abs(w) < 0.4
+    s = np.where(small, w / (2.0 + w), 0.0)
+    rest = taylor(s * s, [1 / (2 * k + 3) for k in range(14)])
+    near = -0.5 * (1.0 - s) * (1.0 - s) * (1.0 / (1.0 + s) + s * rest)
+    far = np.where(small, 1.0, w)
+    return np.where(small, near, (far / (1.0 + far) - np.log1p(far)) / (far * far))
 
 
 exprel = _row("exprel", lambda x, out: _exprel_derivative(x))
@@ -280,10 +277,61 @@ ellipk = _row("ellipk", lambda m, out: _ellipk_derivative(m), domain=((-1.0, 0.9
 ellipe: Op = _row("ellipe", lambda m, out: _near_zero(
     m, 0.3, [0.5 * math.pi * k * c / (1 - 2 * k) for k, c in enumerate(_ELLIPTIC)][1:],
     lambda v: (ellipe(v) - ellipk(v)) / (2.0 * v)), domain=((-1.0, 0.9),))  # 19.4.2
-ellipkinc = _row("ellipkinc", lambda phi, m, out: 1.0 / np.sqrt(1.0 - m * np.sin(phi) ** 2),
-                 _no("the parameter m"), domain=((-1.0, 1.0), (-1.0, 0.9)))
-ellipeinc = _row("ellipeinc", lambda phi, m, out: np.sqrt(1.0 - m * np.sin(phi) ** 2),
-                 _no("the parameter m"), domain=((-1.0, 1.0), (-1.0, 0.9)))
+
+
+elliprd = _row("elliprd", *[_no("its arguments")] * 3, domain=POSITIVE * 3)
+
+
+def _delta(phi: Any, m: Any) -> Any:
+    return np.sqrt(1.0 - m * np.sin(phi) ** 2)
+
+
+def _over_sines(power: int) -> Any:
+    """∫ sin²/Δ^power from 0 to φ by Carlson's R_D, which does not cancel (19.25.9, 19.25.13)."""
+    def within(s: Any, c2: Any, m: Any) -> Any:
+        delta2 = 1.0 - m * s * s
+        arguments = (delta2, 1.0) if power == 1 else (1.0, delta2)
+        return s ** 3 * elliprd(c2, *arguments) / 3.0
+
+    def of(phi: Any, m: Any) -> Any:
+        turns = np.rint(phi / math.pi)
+        rest = phi - turns * math.pi
+        return 2.0 * turns * within(1.0, 0.0, m) + within(np.sin(rest), np.cos(rest) ** 2, m)
+    return of
+
+
+def _real(call: Any) -> Any:
+    def of(*args: Any) -> Any:
+        if any(map(np.iscomplexobj, args)):
+            raise TypeError("Incomplete elliptic integrals are those of real numbers.")
+        return call(*args)
+    return of
+
+
+def _sines_over_cube_by_m(phi: Any, m: Any, out: Any) -> Any:
+    # 3/2 ∫ sin⁴/Δ⁵ by reduction of ∫ 1/Δ⁵, ∫ 1/Δ³ to F and E
+    f, delta = ellipkinc(phi, m), _delta(phi, m)
+    third = f + m * out                                            # ∫ 1/Δ³
+    edge = m * np.sin(phi) * np.cos(phi) / delta ** 3
+    fifth = (2.0 * (2.0 - m) * third - f - edge) / (3.0 * (1.0 - m))
+    return 1.5 * ((fifth - third) / m - out) / m
+
+
+sines_over_delta: Op = elementwise(
+    "sines_over_delta", _real(_over_sines(1)),
+    lambda phi, m, out: np.sin(phi) ** 2 / _delta(phi, m),
+    lambda phi, m, out: (sines_over_cube(phi, m) - out) / (2.0 * m),
+    python="", expand=_over_sines(1), domain=((-1.0, 1.0), (-1.0, 0.9)))
+sines_over_cube: Op = elementwise(
+    "sines_over_cube", _real(_over_sines(3)),
+    lambda phi, m, out: np.sin(phi) ** 2 / _delta(phi, m) ** 3, _sines_over_cube_by_m,
+    python="", expand=_over_sines(3), domain=((-1.0, 1.0), (-1.0, 0.9)))
+ellipkinc: Op = _row("ellipkinc", lambda phi, m, out: 1.0 / _delta(phi, m),
+                     lambda phi, m, out: 0.5 * sines_over_cube(phi, m),
+                     domain=((-1.0, 1.0), (-1.0, 0.9)))
+ellipeinc = _row("ellipeinc", lambda phi, m, out: _delta(phi, m),
+                 lambda phi, m, out: -0.5 * sines_over_delta(phi, m),
+                 domain=((-1.0, 1.0), (-1.0, 0.9)))
 ellipkm1 = _row("ellipkm1", lambda p, out: -_ellipk_derivative(1.0 - p), domain=((0.1, 2.0),))
 hyp0f1: Op = _row("hyp0f1", _SHAPE, lambda b, z, out: hyp0f1(b + 1.0, z) / b,
                   domain=((0.5, 3.0), (-2.0, 2.0)))

@@ -1,6 +1,7 @@
 """Exponentials, logarithms, trigonometric and hyperbolic functions, powers of one operand."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,14 @@ from .row import Linear, Op, elementwise, elementwise_type
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 UNIT = ((-0.95, 0.95),)
 POSITIVE = ((0.2, 3.0),)
+
+def taylor(x: Any, coefficients: Sequence[float]) -> Any:
+    """The polynomial with these coefficients, lowest first; differentiable to all orders."""
+    total: Any = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        total = total * x + c
+    return total
+
 
 exp = elementwise("exp", np.exp, lambda x, out: out)
 exp2 = elementwise("exp2", np.exp2, lambda x, out: out * _LN2)
@@ -80,9 +89,7 @@ def _sinc_derivative(x: Any, out: Any) -> Any:
     # (cos πx − sinc x)/x cancels near 0; there the Taylor series is exact to rounding, and so
     # are its own derivatives.
     z = (math.pi * x) ** 2
-    series = _SINC_SERIES[-1]
-    for coefficient in reversed(_SINC_SERIES[:-1]):
-        series = coefficient + z * series
+    series = taylor(z, _SINC_SERIES)
     small = np.abs(x) < 0.35
     safe = np.where(small, 1.0, x)
     return np.where(small, -math.pi ** 2 * x * series,

@@ -69,17 +69,17 @@ def is_nonnegative(node: Node, depth: int = 0) -> bool:
         case "constant":
             return bool(np.all(np.asarray(node.value) >= 0))
         case "abs" | "square" | "sqrt" | "exp" | "exp2" | "cosh" | "hypot" | "norm" | "expit" | \
-                "root":
+                "root" | "flat" | "flat_power":
             return True
         case "power" if args[1].op is CONSTANT:
             even = bool(np.all(np.mod(args[1].value, 2) == 0))
             return even or is_nonnegative(args[0], depth + 1)
         case "add":
             x, y = args
-            return _exceeds(x, y) or _exceeds(y, x) or all(
+            return exceeds(x, y) or exceeds(y, x) or all(
                 is_nonnegative(a, depth + 1) for a in args)
         case "sub":
-            return _exceeds(*args)
+            return exceeds(*args)
         case "stack" | "concatenate":
             return all(is_nonnegative(a, depth + 1) for a in args)
         case "mul" | "scale" | "div" | "neg":
@@ -87,6 +87,11 @@ def is_nonnegative(node: Node, depth: int = 0) -> bool:
         case "sum" | "broadcast_to" | "reshape" | "transpose" | "getitem" | "max" | "min" | \
                 "cumsum" | "prod" | "reciprocal":
             return is_nonnegative(args[0], depth + 1)
+        case "real" if args[0].op in (arithmetic.mul, arithmetic.scale):
+            z, conjugate = args[0].args
+            return conjugate.op is transcendental.conj and conjugate.args[0] is z
+        case "matmul" | "tensordot" | "einsum":
+            return _is_sum_of_squares(node) or all(is_nonnegative(a, depth + 1) for a in args)
         case "maximum":
             return any(is_nonnegative(a, depth + 1) for a in args)
         case "minimum":
@@ -96,7 +101,7 @@ def is_nonnegative(node: Node, depth: int = 0) -> bool:
     return node.op.name in _KEEP_SIGN and is_nonnegative(args[0], depth + 1)
 
 
-def _exceeds(length: Node, x: Node) -> bool:
+def exceeds(length: Node, x: Node) -> bool:
     """Whether a length is at least as large as x, of either sign."""
     if length.op is layout.reshape and length.type.size == 1:
         (length,) = length.args
@@ -104,6 +109,19 @@ def _exceeds(length: Node, x: Node) -> bool:
         return False
     bare = x.args[0] if x.op is arithmetic.neg else x
     return bare in length.args
+
+
+def _is_sum_of_squares(node: Node) -> bool:
+    """Whether a contraction multiplies each element of an array by itself."""
+    if len(node.args) != 2 or node.args[0] is not node.args[1]:
+        return False
+    if node.op is contraction.matmul:
+        return node.type.shape == ()
+    if node.op is contraction.tensordot:
+        first, second = node.params[0]
+        return bool(first == second and node.type.shape == ())
+    first, second = node.params[0].split("->")[0].split(",")
+    return bool(first == second)
 
 
 def _has_no_sign(node: Node, depth: int) -> bool:
@@ -152,6 +170,8 @@ def is_nonzero(node: Node, depth: int = 0) -> bool:
                 is_nonzero(a, depth + 1) for a in args)
         case "mul" | "scale":
             return all(is_nonzero(a, depth + 1) for a in args)
+        case "sum" | "max" | "min" | "prod":
+            return is_nonnegative(args[0]) and is_nonzero(args[0], depth + 1)
         case "sqrt" | "abs" | "neg" | "square" | "broadcast_to" | "reshape" | "transpose" | \
                 "getitem" | "convert":
             return is_nonzero(args[0], depth + 1)

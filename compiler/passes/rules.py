@@ -68,6 +68,7 @@ EXACT: tuple[Rule, ...] = (
     rule("EXACT", "maximum(x, x) -> x"),
     rule("EXACT", "minimum(x, x) -> x"),
     rule("EXACT", "conj(conj(x)) -> x"),
+    rule("EXACT", "conj(x) -> x", _all_floats),
 )
 
 STABLE: tuple[Rule, ...] = (
@@ -85,6 +86,8 @@ STABLE: tuple[Rule, ...] = (
     rule("STABLE", "1 / (1 + exp(neg(x))) -> expit(x)", _all_floats),
     rule("STABLE", "1 / (1 + exp(x)) -> expit(neg(x))", _all_floats),
     rule("STABLE", "exp(x) / (1 + exp(x)) -> expit(x)", _all_floats),
+    rule("STABLE", "y / (1 + exp(neg(x))) -> y * expit(x)", _all_floats),
+    rule("STABLE", "y / (1 + exp(x)) -> y * expit(neg(x))", _all_floats),
     rule("STABLE", "(1 + exp(neg(x))) ** -1 -> expit(x)", _all_floats),
     rule("STABLE", "0.5 * (1 + tanh(x / 2)) -> expit(x)", _all_floats),
     rule("STABLE", "0.5 * (1 + tanh(0.5 * x)) -> expit(x)", _all_floats),
@@ -95,6 +98,7 @@ STABLE: tuple[Rule, ...] = (
     rule("STABLE", "neg(log_expit(neg(x))) -> logaddexp(0, x)", _all_floats), # −log σ(−x)
     rule("STABLE", "sqrt(x) * sqrt(x) -> x", _x_is_nonnegative),
     rule("STABLE", "sqrt(x) ** 2 -> x", _x_is_nonnegative),
+    rule("STABLE", "cbrt(x) ** 3 -> x", _all_floats),
     # what is left of x above or below y
     rule("STABLE", "x - maximum(x, y) -> minimum(x - y, 0)", _all_floats),
     rule("STABLE", "x - minimum(x, y) -> maximum(x - y, 0)", _all_floats),

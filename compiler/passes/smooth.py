@@ -8,16 +8,27 @@ there, its derivative is zero. The root of what cannot be negative therefore bec
 All are STABLE: at least as accurate as what they replace.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..graph import Builder, Graph, Guard, Node, keep_leaf
-from ..ops import arithmetic, comparison, control, layout, reduction, transcendental
+from ..ops import (
+    arithmetic,
+    comparison,
+    control,
+    layout,
+    reduction,
+    special,
+    transcendental,
+)
 from ..ops.row import Op
 from .pattern import constant_number
-from .range import is_nonnegative, is_nonzero
+from .range import exceeds, is_nonnegative, is_nonzero
 from .simplify import Simplifier
+
+Rewrite = Callable[[Builder, tuple[Node, ...], Any], Node | None]
 
 
 def smooth(graph: Graph) -> Graph:
@@ -104,8 +115,7 @@ def _of_sqrt(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | No
         if half % 2 == 1 and not is_nonnegative(base):
             base = builder.emit(comparison.absolute, (base,))
         return _raise(builder, base, half)
-    return builder.emit(transcendental.root, args) if is_nonnegative(x) and not is_nonzero(x) \
-        else None
+    return builder.emit(transcendental.root, args) if _has_minima(x) else None
 
 
 def _of_power(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
@@ -123,7 +133,22 @@ def _of_power(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | N
     if single is not None and number % 1 != 0:
         size = builder.emit(comparison.absolute, (single[0],))
         return _raise(builder, size, single[1] * number)
+    if 0 < number < 1 and _has_minima(base):
+        return builder.emit(arithmetic.flat_power, (base, exponent))
     return None
+
+
+def _has_minima(node: Node) -> bool:
+    """Whether a value may be zero but not negative: where it is smooth, zero has no slope."""
+    return node.type.dtype.kind == "f" and is_nonnegative(node) and not is_nonzero(node)
+
+
+def _of_entropy(op: Op) -> Rewrite:
+    """x log x, whose slope is infinite at zero, of what has none there."""
+    def rewrite(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
+        flat = tuple([builder.emit(arithmetic.flat, (a,)) if _has_minima(a) else a for a in args])
+        return None if flat == args else builder.emit(op, flat)
+    return rewrite
 
 
 def _of_product(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
@@ -140,11 +165,21 @@ def _of_absolute(builder: Builder, args: tuple[Node, ...], params: Any) -> Node 
     return args[0] if is_nonnegative(args[0]) else None
 
 
-def _of_extremum(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
-    """max(x, −x) = |x|."""
+def _of_maximum(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
+    """max(x, −x) = |x| and max(x, |x|) = |x|."""
     for x, y in (args, args[::-1]):
         if y.op is arithmetic.neg and y.args[0] is x and x.type.dtype.kind == "f":
             return builder.emit(comparison.absolute, (x,))
+        if exceeds(y, x):
+            return y
+    return None
+
+
+def _of_minimum(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | None:
+    """min(x, |x|) = x."""
+    for x, y in (args, args[::-1]):
+        if exceeds(y, x):
+            return x
     return None
 
 
@@ -184,7 +219,10 @@ def _of_norm(builder: Builder, args: tuple[Node, ...], params: Any) -> Node | No
                                                                 (kind.shape,))
 
 
-_REWRITES = {arithmetic.sub: _of_difference, arithmetic.div: _of_quotient,
+_REWRITES: dict[Op, Rewrite] = {
+    op: _of_entropy(op) for op in (special.entr, special.xlogy, special.rel_entr)}
+_REWRITES |= {arithmetic.sub: _of_difference, arithmetic.div: _of_quotient,
              reduction.norm: _of_norm, transcendental.sqrt: _of_sqrt, arithmetic.power: _of_power,
              arithmetic.mul: _of_product, transcendental.square: _of_square,
-             comparison.absolute: _of_absolute, comparison.maximum: _of_extremum}
+             comparison.absolute: _of_absolute, comparison.maximum: _of_maximum,
+             comparison.minimum: _of_minimum}

@@ -30,6 +30,8 @@ def support(s: Rewriter, node: Node, depth: int = 0) -> Support:
         rule = _SUPPORT.get(node.op)
         if is_zero(node):
             found = False
+        elif node.type.dtype.kind == "b" and node.op is not CONSTANT:
+            found = node
         elif rule is None or depth > _DEPTH or node.type.dtype.kind not in "fcb":
             found = True
         else:
@@ -214,24 +216,28 @@ for _op in (contraction.matmul, contraction.tensordot, contraction.einsum):
     _SUPPORT[_op] = _contracted
 
 
-def strong_product(s: Rewriter, c: Node, p: Node) -> Node | None:
-    """``c · p`` where both may differ from zero, and zero elsewhere; None if that is all over."""
-    if (c, p) in s.guarded:
-        return None
+def essential(s: Rewriter, c: Node, p: Node) -> Support:
+    """Where neither factor is zero that would meet an infinite one in ``c · p``."""
     found: Support = True
     for factor, other in ((c, p), (p, c)):
         if may_be_infinite(s, other):
             found = both(s, found, support(s, factor))
-    if found is True:
+    return found
+
+
+def strong_product(s: Rewriter, c: Node, p: Node) -> Node | None:
+    """``c · p`` where both may differ from zero, and zero elsewhere; None if that is all over."""
+    if (c, p) in s.guarded:
         return None
-    if found is False:
+    found = essential(s, c, p)
+    return None if found is True else select_product(s, found, c, p)
+
+
+def select_product(s: Rewriter, mask: Support, c: Node, p: Node) -> Node:
+    """The product where the mask holds, zero elsewhere."""
+    if isinstance(mask, bool):
         kind = arithmetic.scale.type_rule(c.type, p.type)
         return zeros(s, kind.dtype, kind.shape)
-    return select_product(s, found, c, p)
-
-
-def select_product(s: Rewriter, mask: Node, c: Node, p: Node) -> Node:
-    """The product where the mask holds, zero elsewhere."""
     s.guarded.add((c, p))
     product = s.make(arithmetic.scale, (c, p))
     zero = s.builder.constant(product.type.dtype.type(0))

@@ -24,7 +24,7 @@ from ..ops import (
 from ..ops.row import Op, broadcast_shapes
 from .cancel import cancel
 from .rewriter import Rewrite, Rewriter, constant_number, filled, is_true, is_zero, zeros
-from .strong import select_product, strong_product
+from .strong import both, essential, select_product, strong_product
 
 _KNOWN = 1 << 18      # elements of a mask that is computed at once if it is constant
 _NESTING = 4          # selections within selections through which a product is pushed
@@ -77,7 +77,7 @@ def _protect(s: Rewriter, c: Node, p: Node) -> Node | None:
     mask = support(s, c)
     if mask is None:
         return None
-    return select_product(s, mask, c, p)
+    return select_product(s, both(s, mask, essential(s, c, p)), c, p)
 
 
 def _is_finite(node: Node) -> bool:

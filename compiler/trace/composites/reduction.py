@@ -32,7 +32,7 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: 
         initial: Any = _NO, where: Any = _NO) -> Any:
     """Sum of elements."""
     a = cast(_masked(as_array(a), where, 0.0), dtype)
-    result = reduction.sum(a, axis=axes_of(axis, a.ndim), keepdims=_keep(keepdims))
+    result = cast(reduction.sum(a, axis=axes_of(axis, a.ndim), keepdims=_keep(keepdims)), dtype)
     return mutation.write_out(_with_initial(result, initial, np.add), out)
 
 
@@ -45,7 +45,7 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
          initial: Any = _NO, where: Any = _NO) -> Any:
     """Product of elements."""
     a = cast(_masked(as_array(a), where, 1.0), dtype)
-    result = reduction.prod(a, axis=axes_of(axis, a.ndim), keepdims=_keep(keepdims))
+    result = cast(reduction.prod(a, axis=axes_of(axis, a.ndim), keepdims=_keep(keepdims)), dtype)
     return mutation.write_out(_with_initial(result, initial, np.multiply), out)
 
 
@@ -156,7 +156,7 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any 
     centre = _mean(a, axis, dtype, keepdims=True, where=where) if mean is _NO else mean
     deviation = a - centre
     square = np.real(deviation * np.conj(deviation)) if a.dtype.kind == "c" else deviation ** 2
-    total = sum(square, axis, keepdims=keepdims, where=where)
+    total = sum(square, axis, dtype, keepdims=keepdims, where=where)
     count = _count(a, axis) if where is _NO or where is True else \
         _selected(square, axis, keepdims, where)
     return mutation.write_out(total / (count - ddof), out)
@@ -183,7 +183,7 @@ def _running(row: Any) -> Any:
         a = cast(as_array(a), dtype)
         if axis is None:
             a, axis = ravel(a), 0
-        return mutation.write_out(row(a, axis=one_axis(axis, a.ndim)), out)
+        return mutation.write_out(cast(row(a, axis=one_axis(axis, a.ndim)), dtype), out)
     return running
 
 

@@ -405,3 +405,12 @@ def sqrtm(A: Any, *_: Any, **__: Any) -> Any:
     A = as_array(A)
     root = rows.sqrtm(A)
     return root if A.dtype.kind == "c" else numpy_linalg.real_if_all(root, root)[0]
+
+
+@stands_for_late(_MODULE, "logm")
+def logm(A: Any, disp: Any = True) -> Any:
+    """Matrix logarithm; real where a real matrix has a real one."""
+    _refuse("logm", disp=(disp, True))
+    A = _double(A)
+    log = rows.logm(A)
+    return log if A.dtype.kind == "c" else numpy_linalg.real_if_all(log, log)[0]

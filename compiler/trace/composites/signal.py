@@ -156,13 +156,15 @@ def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill",
 
 @stands_for_late(_MODULE, "lfilter")
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    """A filter of finite impulse response along an axis."""
+    """A rational filter along an axis."""
     b, a, x = np.atleast_1d(as_array(b)), np.atleast_1d(as_array(a)), as_array(x)
-    if a.shape[0] != 1 or zi is not None:
+    if zi is not None:
         raise UnsupportedArgumentError(
-            "Filters with feedback are not supported on traced values.",
-            "Write the recursion as a loop over the samples.", locate())
+            "lfilter with zi= is not supported on traced values.",
+            "Leave the option out: put the samples before in front of x.", locate())
     axis = one_axis(axis, x.ndim)
+    if a.shape[0] != 1:
+        return np.moveaxis(convolution.lfilter(b, a, np.moveaxis(x, axis, -1)), -1, axis)
     kernel = np.reshape(b / a[0], [-1 if i == axis else 1 for i in range(x.ndim)])
     full = _convolved(x, kernel, "full")
     return full[(slice(None),) * axis + (slice(0, x.shape[axis]),)]
