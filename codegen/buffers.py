@@ -1,0 +1,213 @@
+"""Which values are computed in the memory of an operand that nobody reads any more.
+
+A large array that is made anew costs memory, and time: its pages are fresh, and the caches hold
+other ones. NumPy itself computes ``a * b + c`` in the memory of the product (it *elides* the
+temporary); here the same is planned for all elementwise functions and for values with names.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..compiler.arraytype import ArrayType
+from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Node
+from ..compiler.ops import arithmetic, comparison, contraction, indexing
+from .expression import POWER
+
+LARGE = 256 * 1024       # bytes, from which on NumPy elides temporaries
+NEVER = math.inf         # position of the last read of what is returned
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What happens to the memory of large values.
+
+    Attributes:
+        into: position of the operand in whose memory a node is computed.
+        released: large values that are given up before a node is computed, since keeping them
+            would raise the peak of memory.
+    """
+
+    into: Mapping[Node, int]
+    released: Mapping[Node, tuple[Node, ...]]
+
+
+def plan(graph: Graph, uses: Mapping[Node, int], threshold: int = LARGE) -> Plan:
+    """Decide for every node, in the order of the graph.
+
+    Args:
+        graph: lowered; its nodes are evaluated in order.
+        uses: how often each value is used.
+        threshold: size in bytes from which on a value is large.
+    """
+    last = last_reads(graph)
+    layout = layouts(graph)
+    into: dict[Node, int] = {}
+    for position, node in enumerate(graph.nodes):
+        if is_large(node, threshold) and is_ufunc(node):
+            dying = [i for i, a in enumerate(node.args)
+                     if last[a] == position and _can_be_taken(a, node) and layout[a] == layout[node]
+                     and not any(b is not a and _roots(b) & {a} for b in node.args)]
+            found = min(dying, key=lambda i: _rank(node, i, uses), default=None)
+            if found is not None and (_is_augmented(node, found) or can_call(node)):
+                into[node] = found
+    return Plan(into, _released(graph, last, into, threshold))
+
+
+def is_large(node: Node, threshold: int) -> bool:
+    """Whether this is an array of at least so many bytes."""
+    kind = node.type
+    return isinstance(kind, ArrayType) and kind.ndim > 0 and not kind.weak and \
+        kind.size * kind.dtype.itemsize >= max(threshold, 1)
+
+
+def is_ufunc(node: Node) -> bool:
+    """Whether NumPy computes this element by element and takes ``out=``."""
+    call = node.op.call
+    return isinstance(call, np.ufunc) and call.signature is None and node.op.reference is None
+
+
+def elides(node: Node, position: int) -> bool:
+    """Whether NumPy computes the node in the memory of this operand by itself if it has no name."""
+    infix = node.op.infix
+    if infix is None or infix.symbol not in ("+", "-", "*", "/"):
+        return False
+    others = [a.type.shape for i, a in enumerate(node.args) if i != position]
+    return (position == 0 or infix.symbol in "+*") and all(
+        shape in ((), node.type.shape) for shape in others)
+
+
+def _is_augmented(node: Node, position: int) -> bool:
+    """Whether ``a *= b`` says it, with this operand on the left.
+
+    The factors of a complex product do not commute: with fused operations, the last bit differs.
+    """
+    infix = node.op.infix
+    return infix is not None and len(node.args) == 2 and infix.precedence > 1 and (
+        position == 0 or infix.symbol == "+"
+        or (infix.symbol == "*" and node.type.dtype.kind != "c"))
+
+
+def can_call(node: Node) -> bool:
+    """Whether ``np.f(a, b, out=a)`` gives the same; ``**`` has short cuts that power lacks."""
+    return isinstance(node.op.python, str) and not (
+        node.op.infix is not None and node.op.infix.precedence == POWER)
+
+
+def augmented_symbol(node: Node, position: int) -> str | None:
+    """The operator of ``a *= b`` where this is how the node is computed in an operand's memory."""
+    infix = node.op.infix
+    return infix.symbol if infix is not None and _is_augmented(node, position) else None
+
+
+def _rank(node: Node, position: int, uses: Mapping[Node, int]) -> tuple[bool, bool, int]:
+    """What NumPy elides comes first, since it needs no statement; then ``a *= b``."""
+    free = elides(node, position) and uses.get(node.args[position], 0) == 1
+    return not free, not _is_augmented(node, position), position
+
+
+def _can_be_taken(a: Node, node: Node) -> bool:
+    """Whether a value is memory of the function's own, of the node's type."""
+    made = (is_ufunc(a) and a.op not in (INPUT, CONSTANT, CAPTURED)) or a.op in (
+        comparison.where, arithmetic.convert, contraction.matmul, indexing.setitem,
+        indexing.scatter_add)
+    return made and a.type == node.type and a.type.ndim > 0 and not a.type.weak
+
+
+def owns(node: Node) -> bool:
+    """Whether the value is certainly memory of its own."""
+    if node.op is PICK:
+        return node.args[0].op.fresh
+    return node.op.fresh and node.op not in (INPUT, CONSTANT, CAPTURED)
+
+
+def _roots(node: Node) -> set[Node]:
+    """The values whose memory this one may be a view of."""
+    found, stack = set(), [node]
+    while stack:
+        one = stack.pop()
+        if owns(one) or not one.args:
+            found.add(one)
+        else:
+            stack.extend(one.args)
+    return found
+
+
+def last_reads(graph: Graph) -> dict[Node, float]:
+    """Position of the last node that reads a value, or a view of it; NEVER if it is returned."""
+    last: dict[Node, float] = dict.fromkeys(graph.outputs, NEVER)
+    for position in range(len(graph.nodes) - 1, -1, -1):
+        node = graph.nodes[position]
+        mine = last.setdefault(node, position)
+        reaches = position if owns(node) else max(mine, position)
+        for a in node.args:
+            last[a] = max(last.get(a, -1), reaches)
+    return last
+
+
+def layouts(graph: Graph) -> dict[Node, Any]:
+    """How each value lies in memory: "C", or a token that is equal where the order surely is.
+
+    Elementwise functions keep the order of their operands. Sums depend on it, in the last digit.
+    """
+    found: dict[Node, Any] = {}
+    for node in graph.nodes:
+        kind = node.type
+        if not isinstance(kind, ArrayType) or sum(n > 1 for n in kind.shape) <= 1:
+            found[node] = "C"
+        elif (node.op.batch is None and node.args and node.op.reference is None) or \
+                node.op is arithmetic.convert:
+            orders = {found[a] for a in node.args if sum(n > 1 for n in a.type.shape) > 1}
+            found[node] = orders.pop() if len(orders) == 1 else node
+        elif node.op is contraction.matmul and kind.ndim == 2:
+            found[node] = "C"
+        else:
+            found[node] = node
+    return found
+
+
+def _released(graph: Graph, last: Mapping[Node, float], into: Mapping[Node, int], threshold: int
+              ) -> dict[Node, tuple[Node, ...]]:
+    """Dead values are given up just before memory would exceed the least possible peak."""
+    ending: dict[float, list[Node]] = {}
+    for node in graph.nodes:
+        ending.setdefault(last[node], []).append(node)
+
+    def run(limit: int) -> tuple[int, dict[Node, tuple[Node, ...]]]:
+        """The peak, and what is given up, if dead values stay as long as the limit allows."""
+        alive: dict[Node, int] = {}
+        dead: list[Node] = []
+        kept = total = peak = 0              # bytes: of dead values, of all, at most
+        released = {}
+        for position, node in enumerate(graph.nodes):
+            source = _memory_of(node, into, position, last)
+            size = alive.pop(source, 0) if source is not None else 0
+            if not size and owns(node) and is_large(node, threshold):
+                size = int(node.type.size * node.type.dtype.itemsize)
+                total += size
+                if dead and total > limit:
+                    released[node] = tuple(dead)
+                    total, kept, dead = total - kept, 0, []
+            peak = max(peak, total)
+            alive[node] = size
+            for one in ending.get(position, ()):
+                if alive.get(one):
+                    dead.append(one)
+                    kept += alive.pop(one)
+        return peak, released
+
+    least, _ = run(0)
+    return run(least)[1]
+
+
+def _memory_of(node: Node, into: Mapping[Node, int], position: int, last: Mapping[Node, float]
+               ) -> Node | None:
+    """The operand in whose memory a node is computed or stored."""
+    if node in into:
+        return node.args[into[node]]
+    if node.op in (indexing.setitem, indexing.scatter_add) and last[node.args[0]] == position:
+        return node.args[0]
+    return None
