@@ -14,11 +14,12 @@ import numpy as np
 
 from ..compiler.arraytype import ArrayType
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Node
-from ..compiler.ops import arithmetic, comparison, contraction, indexing
+from ..compiler.ops import arithmetic, comparison, contraction, indexing, layout
 from .expression import POWER
 
 LARGE = 256 * 1024       # bytes, from which on NumPy elides temporaries
 NEVER = math.inf         # position of the last read of what is returned
+Roots = dict[Node, frozenset[Node]]
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,12 @@ class Plan:
         into: position of the operand in whose memory a node is computed.
         released: large values that are given up before a node is computed, since keeping them
             would raise the peak of memory.
+        roots: the values in whose memory a value may lie.
     """
 
     into: Mapping[Node, int]
     released: Mapping[Node, tuple[Node, ...]]
+    roots: Roots
 
 
 def plan(graph: Graph, uses: Mapping[Node, int], threshold: int = LARGE) -> Plan:
@@ -44,17 +47,18 @@ def plan(graph: Graph, uses: Mapping[Node, int], threshold: int = LARGE) -> Plan
         threshold: size in bytes from which on a value is large.
     """
     last = last_reads(graph)
-    layout = layouts(graph)
+    order = layouts(graph)
+    roots = memory_roots(graph)
     into: dict[Node, int] = {}
     for position, node in enumerate(graph.nodes):
         if is_large(node, threshold) and is_ufunc(node):
             dying = [i for i, a in enumerate(node.args)
-                     if last[a] == position and _can_be_taken(a, node) and layout[a] == layout[node]
-                     and not any(b is not a and _roots(b) & {a} for b in node.args)]
+                     if last[a] == position and _can_be_taken(a, node) and order[a] == order[node]
+                     and not any(b is not a and a in roots[b] for b in node.args)]
             found = min(dying, key=lambda i: _rank(node, i, uses), default=None)
             if found is not None and (_is_augmented(node, found) or can_call(node)):
                 into[node] = found
-    return Plan(into, _released(graph, last, into, threshold))
+    return Plan(into, _released(graph, last, into, threshold), roots)
 
 
 def is_large(node: Node, threshold: int) -> bool:
@@ -111,10 +115,10 @@ def _rank(node: Node, position: int, uses: Mapping[Node, int]) -> tuple[bool, bo
 
 def _can_be_taken(a: Node, node: Node) -> bool:
     """Whether a value is memory of the function's own, of the node's type."""
-    made = (is_ufunc(a) and a.op not in (INPUT, CONSTANT, CAPTURED)) or a.op in (
-        comparison.where, arithmetic.convert, contraction.matmul, indexing.setitem,
-        indexing.scatter_add)
-    return made and a.type == node.type and a.type.ndim > 0 and not a.type.weak
+    made = is_ufunc(a) or a.op in (comparison.where, arithmetic.convert, contraction.matmul,
+                                   indexing.setitem, indexing.scatter_add, layout.concatenate,
+                                   layout.stack)
+    return made and owns(a) and a.type == node.type
 
 
 def owns(node: Node) -> bool:
@@ -124,16 +128,13 @@ def owns(node: Node) -> bool:
     return node.op.fresh and node.op not in (INPUT, CONSTANT, CAPTURED)
 
 
-def _roots(node: Node) -> set[Node]:
-    """The values whose memory this one may be a view of."""
-    found, stack = set(), [node]
-    while stack:
-        one = stack.pop()
-        if owns(one) or not one.args:
-            found.add(one)
-        else:
-            stack.extend(one.args)
-    return found
+def memory_roots(graph: Graph) -> Roots:
+    """The values in whose memory each value lies, or may lie if it may be a view."""
+    roots: Roots = {}
+    for node in graph.nodes:
+        roots[node] = frozenset((node,)) if owns(node) or not node.args else \
+            frozenset[Node]().union(*[roots[a] for a in node.args])
+    return roots
 
 
 def last_reads(graph: Graph) -> dict[Node, float]:
@@ -148,25 +149,40 @@ def last_reads(graph: Graph) -> dict[Node, float]:
     return last
 
 
-def layouts(graph: Graph) -> dict[Node, Any]:
-    """How each value lies in memory: "C", or a token that is equal where the order surely is.
+IN_ROWS = frozenset[Node]()      # the order in memory that is C's, and that of short arrays
 
-    Elementwise functions keep the order of their operands. Sums depend on it, in the last digit.
+
+def layouts(graph: Graph) -> Roots:
+    """The values on whose order in memory that of a value depends; none: it is certainly C's.
+
+    Sums depend on the order, in the last digit. Elementwise functions keep it: with two axes, the
+    result lies in columns if all operands do, else in rows.
     """
-    found: dict[Node, Any] = {}
+    found: Roots = {}
     for node in graph.nodes:
-        kind = node.type
-        if not isinstance(kind, ArrayType) or sum(n > 1 for n in kind.shape) <= 1:
-            found[node] = "C"
-        elif (node.op.batch is None and node.args and node.op.reference is None) or \
-                node.op is arithmetic.convert:
-            orders = {found[a] for a in node.args if sum(n > 1 for n in a.type.shape) > 1}
-            found[node] = orders.pop() if len(orders) == 1 else node
-        elif node.op is contraction.matmul and kind.ndim == 2:
-            found[node] = "C"
+        axes = _long_axes(node.type)
+        orders = [found[a] for a in node.args if _long_axes(a.type) > 1]
+        if axes <= 1 or (node.op is contraction.matmul and node.type.ndim == 2):
+            found[node] = IN_ROWS
+        elif node.op in (indexing.setitem, indexing.scatter_add):
+            base = node.args[0]
+            filled = base.op is layout.broadcast_to and base.args[0].type.shape == ()
+            found[node] = IN_ROWS if filled or not found[base] else frozenset((node,))
+        elif _keeps_order(node) and orders and (axes == 2 or len(set(orders)) == 1):
+            found[node] = IN_ROWS if IN_ROWS in orders else frozenset[Node]().union(*orders)
         else:
-            found[node] = node
+            found[node] = frozenset((node,))
     return found
+
+
+def _long_axes(kind: Any) -> int:
+    return sum(n > 1 for n in kind.shape) if isinstance(kind, ArrayType) else 0
+
+
+def _keeps_order(node: Node) -> bool:
+    """Whether this is an elementwise function, or a conversion."""
+    return node.op is arithmetic.convert or (
+        node.op.batch is None and node.op.reference is None and node.op.expand is None)
 
 
 def _released(graph: Graph, last: Mapping[Node, float], into: Mapping[Node, int], threshold: int

@@ -236,7 +236,7 @@ class Machine:
             case ast.Constant(value=constant):
                 return Number(self.terms("number", type(constant).__name__, repr(constant)))
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=constant)):
-                return Number(self.terms("number", type(constant).__name__, repr(-constant)))
+                return Number(self.terms("number", type(constant).__name__, f"-{constant!r}"))
             case ast.Name(id=name):
                 return self.lookup(name)
             case ast.UnaryOp(op=op, operand=operand):
@@ -280,6 +280,8 @@ class Machine:
         out = settings.pop("out", None)
         head = " ".join([name, *map(str, settings)])
         parts = (*args, *settings.values())
+        if name == ".copy":
+            return self.fresh(self.read(args[0]))
         if name.endswith(".at"):
             term = self.terms(head, *map(self.read, parts))
             self.write(args[0], term)

@@ -5,54 +5,86 @@ written where it is used is evaluated there; if it reads what is about to be ove
 name first.
 """
 
-from collections.abc import Iterable
-
 from ..compiler.graph import Graph, Node
-from .buffers import LARGE, augmented_symbol, can_call, elides, is_large, owns, plan
+from .buffers import LARGE, augmented_symbol, can_call, elides, is_large, plan
 from .expression import UNARY, Expression
 from .numpy_source import NumpyPrinter
 from .overwrites import check_overwrites
 from .source import Source
 
 CHECK_EVERY_REUSE = False      # switched on by the test-suite
+NOTHING = frozenset[Node]()
 
 
 class ReusingPrinter(NumpyPrinter):
     """Prints one graph with its large arrays computed in place; see :func:`array_source`."""
 
-    def __init__(self, graph: Graph, annotate: bool, threshold: int = LARGE,
-                 taken: Iterable[str] = ()) -> None:
-        super().__init__(graph, annotate, taken)
+    def __init__(self, graph: Graph, annotate: bool, threshold: int = LARGE) -> None:
+        super().__init__(graph, annotate)
         self.plan = plan(graph, self.uses, threshold)
         self.takers = {n.args[i]: n for n, i in self.plan.into.items()}
-        self.roots: dict[Node, frozenset[Node]] = {}     # whose memory a value or its text reads
-        self.waiting: dict[Node, frozenset[Node]] = {}   # expressions that are yet to be evaluated
-        self.reads: frozenset[Node] = frozenset()        # by the node that is being printed
-        self.consumed: set[Node] = set()                 # expressions that are part of its own
-        self.bound: dict[str, frozenset[Node]] = {}      # whose memory a name keeps alive
-        self.condemned: list[Node] = []                  # values to be given up
+        self.reads: dict[Node, frozenset[Node]] = {}     # memory that a value's text reads
+        self.waiting: set[Node] = set()                  # expressions that are yet to be evaluated
+        self.readers: dict[Node, list[Node]] = {}        # those that read some memory
+        self.consumed: set[Node] = set()                 # those within the node that is printed
+        self.current: frozenset[Node] = NOTHING          # memory that this one reads
+        self.holders: dict[Node, list[str]] = {}         # names that keep memory alive
+        self.condemned: list[Node] = []                  # memory to be given up
+        self.given_up: set[str] = set()                  # names
+
+    # -- accounts -----------------------------------------------------------------------------
 
     def visit(self, node: Node, position: int) -> None:
         """Print one node; keep account of what unevaluated expressions read."""
         self.condemned += self.plan.released.get(node, ())
-        self.reads = frozenset[Node]().union(*[self.roots.get(a, ()) for a in node.args])
+        self.current = NOTHING.union(*[self.reads.get(a, NOTHING) for a in node.args])
         self.consumed = {a for a in node.args if a in self.waiting}
-        for a in self.consumed:
-            del self.waiting[a]
+        self.waiting -= self.consumed
         super().visit(node, position)
-        if node in self.inlined:
-            self.roots[node] = self.reads
-            if self.uses.get(node, 0) == 1:
-                self.waiting[node] = self.reads
-        else:
-            self._bind(node, self.reads)
+        if node not in self.inlined:
+            self._bind(node)
+            return
+        self.reads[node] = self.current
+        if self.uses.get(node, 0) == 1:
+            self.waiting.add(node)
+            for memory in self.current:
+                self.readers.setdefault(memory, []).append(node)
 
-    def _bind(self, node: Node, reads: frozenset[Node]) -> None:
+    def _bind(self, node: Node) -> None:
         """A value has a name now."""
-        self.roots[node] = frozenset((node,)) if owns(node) or not node.args else reads
+        self.reads[node] = self.plan.roots[node]
         name = self.expressions[node].text if node in self.expressions else ""
         if node.args and name.isidentifier():
-            self.bound[name] = self.roots[node]
+            for memory in self.reads[node]:
+                names = self.holders.setdefault(memory, [])
+                if name not in names:
+                    names.append(name)
+
+    def _readers(self, memory: Node) -> list[Node]:
+        """Expressions yet to be evaluated that read some memory."""
+        return [node for node in self.readers.get(memory, ()) if node in self.waiting]
+
+    def _evaluate_readers(self, memory: Node) -> None:
+        """Give names to the expressions that read what will be overwritten."""
+        for node in self._readers(memory):
+            self.waiting.remove(node)
+            self.inlined.remove(node)
+            super().assign(node, self.expressions[node])
+            self._bind(node)
+
+    def _release(self) -> None:
+        """``del`` what is dead, so that its memory is free for what comes next."""
+        if not self.condemned:
+            return
+        kept = [m for m in self.condemned if m in self.current or self._readers(m)]
+        names = list(dict.fromkeys(name for m in self.condemned if m not in kept
+                                   for name in self.holders.pop(m, ())))
+        names = [name for name in names if name not in self.given_up]
+        self.given_up.update(names)
+        self.condemned = kept
+        self.lines += [f"del {', '.join(names[i:i + 8])}" for i in range(0, len(names), 8)]
+
+    # -- statements -----------------------------------------------------------------------------
 
     def _keep_inline(self, node: Node, expression: Expression) -> bool:
         i = self.plan.into.get(node)
@@ -71,35 +103,6 @@ class ReusingPrinter(NumpyPrinter):
         wish = _users_name(named)
         return self.names.unique(wish) if wish else super().name(node)
 
-    def assign(self, node: Node, expression: Expression) -> None:
-        """``name = expression``, or the same in the memory of an operand."""
-        i = self.plan.into.get(node)
-        self.flush()
-        if i is None or node.args[i] in self.inlined:
-            self._release()
-            super().assign(node, expression)
-            return
-        a = node.args[i]
-        self._evaluate_readers(a)
-        self._release()
-        old = self.expressions[a].text
-        wish = _users_name(node)
-        symbol = augmented_symbol(node, i)
-        if wish and wish != _base(old) and can_call(node):
-            new = self.names.unique(wish)
-            self.comment(node)
-            self.lines.append(f"{new} = {self._call(node, old)}")
-        else:
-            new = old
-            self.comment(node)
-            self.lines.append(self._augmented(node, i, symbol) if symbol else
-                              self._call(node, old))
-        self.expressions[node] = Expression(new)
-        self.owner[node] = new
-        for name, roots in self.bound.items():
-            if a in roots:
-                self.bound[name] = roots - {a} | {node}
-
     def store(self, node: Node, position: int) -> None:
         """``setitem`` and ``scatter_add``."""
         self.flush()
@@ -111,6 +114,30 @@ class ReusingPrinter(NumpyPrinter):
         self.flush()
         self._release()
         super().unpack(node)
+
+    def assign(self, node: Node, expression: Expression) -> None:
+        """``name = expression``, or the same in the memory of an operand."""
+        i = self.plan.into.get(node)
+        self.flush()
+        if i is None or node.args[i] in self.inlined:
+            self._release()
+            super().assign(node, expression)
+            return
+        taken = node.args[i]
+        self._evaluate_readers(taken)
+        self._release()
+        name = self.expressions[taken].text
+        symbol, wish = augmented_symbol(node, i), _users_name(node)
+        self.comment(node)
+        if wish and wish != _without_number(name) and can_call(node):
+            self.lines.append(f"{self.names.unique(wish)} = {self._call(node, name)}")
+            name = self.lines[-1].split(" = ")[0]
+        else:
+            self.lines.append(self._augmented(node, i, symbol) if symbol else
+                              self._call(node, name))
+        self.expressions[node] = Expression(name)
+        self.owner[node] = name
+        self.holders[node] = self.holders.pop(taken, [])
 
     def _augmented(self, node: Node, i: int, symbol: str) -> str:
         """``a *= b``."""
@@ -125,32 +152,13 @@ class ReusingPrinter(NumpyPrinter):
         args = [self.operand(node, i).text for i in range(len(node.args))]
         return f"{node.op.python}({', '.join(args)}, out={out})"
 
-    def _evaluate_readers(self, overwritten: Node) -> None:
-        """Give names to the expressions that read what will be overwritten."""
-        for node, reads in list(self.waiting.items()):
-            if overwritten in reads:
-                del self.waiting[node]
-                self.inlined.discard(node)
-                super().assign(node, self.expressions[node])
-                self._bind(node, reads)
-
-    def _release(self) -> None:
-        """``del`` what is dead, so that its memory is free for what comes next."""
-        unread = self.reads.union(*self.waiting.values())
-        dead = frozenset(node for node in self.condemned if node not in unread)
-        self.condemned = [node for node in self.condemned if node in unread]
-        names = [name for name, roots in self.bound.items() if roots and roots <= dead]
-        self.lines += [f"del {', '.join(names[i:i + 8])}" for i in range(0, len(names), 8)]
-        for name in names:
-            del self.bound[name]
-
 
 def _users_name(node: Node) -> str:
     return node.origin.name if node.origin and node.origin.name and node.args else ""
 
 
-def _base(name: str) -> str:
-    """A name without the number that made it unique."""
+def _without_number(name: str) -> str:
+    """A name without what made it unique."""
     head, _, tail = name.rpartition("_")
     return head if head and tail.isdigit() else name
 
@@ -162,11 +170,12 @@ def array_source(graph: Graph, annotate: bool = True, reuse: bool | str = "auto"
     Args:
         graph: after the whole pipeline.
         annotate: whether to put the user's lines above the statements that come from them.
-        reuse: whether large arrays are computed in the memory of dead ones; ``"auto"``: where
-            there are any.
+        reuse: whether large arrays are computed in the memory of dead ones: ``"auto"``; True:
+            all arrays, however small; False: none.
         threshold: size in bytes from which on an array is large.
     """
     plain = NumpyPrinter(graph, annotate)
+    threshold = 0 if reuse is True else threshold
     if not reuse or not any(is_large(node, threshold) for node in graph.nodes):
         return plain.run()
     source = ReusingPrinter(graph, annotate, threshold).run()
