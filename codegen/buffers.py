@@ -20,6 +20,7 @@ from .expression import POWER
 LARGE = 256 * 1024       # bytes, from which on NumPy elides temporaries
 NEVER = math.inf         # position of the last read of what is returned
 Roots = dict[Node, frozenset[Node]]
+STORES = (indexing.setitem, indexing.scatter_add)
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,13 @@ class Plan:
         into: position of the operand in whose memory a node is computed.
         released: large values that are given up before a node is computed, since keeping them
             would raise the peak of memory.
+        stores: assignments of elements that are the last to read the array they change.
         roots: the values in whose memory a value may lie.
     """
 
     into: Mapping[Node, int]
     released: Mapping[Node, tuple[Node, ...]]
+    stores: frozenset[Node]
     roots: Roots
 
 
@@ -58,7 +61,9 @@ def plan(graph: Graph, uses: Mapping[Node, int], threshold: int = LARGE) -> Plan
             found = min(dying, key=lambda i: _rank(node, i, uses), default=None)
             if found is not None and (_is_augmented(node, found) or can_call(node)):
                 into[node] = found
-    return Plan(into, _released(graph, last, into, threshold), roots)
+    stores = frozenset(node for position, node in enumerate(graph.nodes)
+                       if node.op in STORES and last[node.args[0]] == position)
+    return Plan(into, _released(graph, last, into, stores, threshold), stores, roots)
 
 
 def is_large(node: Node, threshold: int) -> bool:
@@ -116,8 +121,7 @@ def _rank(node: Node, position: int, uses: Mapping[Node, int]) -> tuple[bool, bo
 def _can_be_taken(a: Node, node: Node) -> bool:
     """Whether a value is memory of the function's own, of the node's type."""
     made = is_ufunc(a) or a.op in (comparison.where, arithmetic.convert, contraction.matmul,
-                                   indexing.setitem, indexing.scatter_add, layout.concatenate,
-                                   layout.stack)
+                                   layout.concatenate, layout.stack, *STORES)
     return made and owns(a) and a.type == node.type
 
 
@@ -164,7 +168,7 @@ def layouts(graph: Graph) -> Roots:
         orders = [found[a] for a in node.args if _long_axes(a.type) > 1]
         if axes <= 1 or (node.op is contraction.matmul and node.type.ndim == 2):
             found[node] = IN_ROWS
-        elif node.op in (indexing.setitem, indexing.scatter_add):
+        elif node.op in STORES:
             base = node.args[0]
             filled = base.op is layout.broadcast_to and base.args[0].type.shape == ()
             found[node] = IN_ROWS if filled or not found[base] else frozenset((node,))
@@ -185,8 +189,8 @@ def _keeps_order(node: Node) -> bool:
         node.op.batch is None and node.op.reference is None and node.op.expand is None)
 
 
-def _released(graph: Graph, last: Mapping[Node, float], into: Mapping[Node, int], threshold: int
-              ) -> dict[Node, tuple[Node, ...]]:
+def _released(graph: Graph, last: Mapping[Node, float], into: Mapping[Node, int],
+              stores: frozenset[Node], threshold: int) -> dict[Node, tuple[Node, ...]]:
     """Dead values are given up just before memory would exceed the least possible peak."""
     ending: dict[float, list[Node]] = {}
     for node in graph.nodes:
@@ -199,8 +203,9 @@ def _released(graph: Graph, last: Mapping[Node, float], into: Mapping[Node, int]
         kept = total = peak = 0              # bytes: of dead values, of all, at most
         released = {}
         for position, node in enumerate(graph.nodes):
-            source = _memory_of(node, into, position, last)
-            size = alive.pop(source, 0) if source is not None else 0
+            size = 0
+            if node in into or node in stores:
+                size = alive.pop(node.args[into.get(node, 0)], 0)
             if not size and owns(node) and is_large(node, threshold):
                 size = int(node.type.size * node.type.dtype.itemsize)
                 total += size
@@ -217,13 +222,3 @@ def _released(graph: Graph, last: Mapping[Node, float], into: Mapping[Node, int]
 
     least, _ = run(0)
     return run(least)[1]
-
-
-def _memory_of(node: Node, into: Mapping[Node, int], position: int, last: Mapping[Node, float]
-               ) -> Node | None:
-    """The operand in whose memory a node is computed or stored."""
-    if node in into:
-        return node.args[into[node]]
-    if node.op in (indexing.setitem, indexing.scatter_add) and last[node.args[0]] == position:
-        return node.args[0]
-    return None

@@ -8,7 +8,7 @@ name first.
 from ..compiler.graph import Graph, Node
 from .buffers import LARGE, augmented_symbol, can_call, elides, is_large, plan
 from .expression import UNARY, Expression
-from .numpy_source import NumpyPrinter
+from .numpy_source import WIDTH, NumpyPrinter
 from .overwrites import check_overwrites
 from .source import Source
 
@@ -82,7 +82,12 @@ class ReusingPrinter(NumpyPrinter):
         names = [name for name in names if name not in self.given_up]
         self.given_up.update(names)
         self.condemned = kept
-        self.lines += [f"del {', '.join(names[i:i + 8])}" for i in range(0, len(names), 8)]
+        for name in names:
+            longer = f"{self.lines[-1]}, {name}" if name is not names[0] else ""
+            if longer and len(longer) <= WIDTH:
+                self.lines[-1] = longer
+            else:
+                self.lines.append(f"del {name}")
 
     # -- statements -----------------------------------------------------------------------------
 
@@ -104,8 +109,12 @@ class ReusingPrinter(NumpyPrinter):
         return self.names.unique(wish) if wish else super().name(node)
 
     def store(self, node: Node, position: int) -> None:
-        """``setitem`` and ``scatter_add``."""
+        """``setitem`` and ``scatter_add``: what reads the old elements is evaluated first."""
         self.flush()
+        base = node.args[0]
+        if node in self.plan.stores and base in self.owner and base in self.holders:
+            self._evaluate_readers(base)
+            self.lasts[base] = position
         self._release()
         super().store(node, position)
 
