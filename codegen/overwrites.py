@@ -294,15 +294,15 @@ class Machine:
         return self.fresh(self.terms(head, *map(self.read, parts)))
 
     def _callee(self, function: ast.expr) -> tuple[str, list[Value]]:
-        path: list[str] = []
-        while isinstance(function, ast.Attribute):
-            path.insert(0, function.attr)
-            function = function.value
-        if isinstance(function, ast.Name) and function.id not in self.names:
-            return ".".join([function.id, *path]), []
-        if len(path) == 1:
-            return f".{path[0]}", [self.value(function)]
-        return ".".join(["", *path]), [self.value(function)]
+        """Name of a module's function; or of a method, and its operand."""
+        root, path = function, ""
+        while isinstance(root, ast.Attribute):
+            root, path = root.value, f".{root.attr}{path}"
+        if isinstance(root, ast.Name) and root.id not in self.names:
+            return f"{root.id}{path}", []
+        if isinstance(function, ast.Attribute):
+            return f".{function.attr}", [self.value(function.value)]
+        return "", [self.value(function)]
 
 
 def _is_fresh(name: str) -> bool:

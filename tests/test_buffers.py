@@ -449,6 +449,13 @@ def test_shared_results_and_written_constants_are_found():
                          module("table *= 2.0; t = table", constants=table))
 
 
+def test_copies_of_views_are_copies():
+    check_overwrites(module("t = np.exp(x); u = t.reshape(2, 2).T.copy(); u[0] = 1.0; w = u * t[0]",
+                            "return w"),
+                     module("t = np.exp(x); u = t.reshape(2, 2).T.copy(); u[0] = 1.0; u *= t[0]",
+                            "return u"))
+
+
 def test_statements_of_unknown_kinds_are_functions_of_all_they_read():
     loop = "for i in range(3):;     t = t * u;     v[i] = i"
     plain = module(f"t = np.exp(x); u = np.sin(y); v = np.zeros(4); {loop}; u = u * 2.0; t *= u + v")
