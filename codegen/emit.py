@@ -5,7 +5,7 @@ from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph
 from ..compiler.ops import indexing, layout
 from ..compiler.passes.pipeline import LOWER, SCALAR, SIMPLE, run
 from ..compiler.passes.scalarize import is_scalarizable
-from .numpy_source import numpy_source
+from .reuse import array_source
 from .scalar_source import can_print, scalar_source
 from .source import Source
 
@@ -63,4 +63,4 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
     if lane == "scalar":
         raise ValueError("lane=\"scalar\" needs small float64 arrays and functions that have a "
                          "counterpart in Python's math module.")
-    return numpy_source(arrays, annotate), arrays
+    return array_source(arrays, annotate), arrays

@@ -12,6 +12,7 @@ from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node
 from ..compiler.ops import arithmetic, comparison, indexing, layout
 from ..compiler.ops.index_form import index_text
 from ..compiler.ops.row import Op
+from .buffers import owns
 from .expression import ATOM, COMPARISON, UNARY, Expression, bare, infix, number, prefix
 from .literals import array_text
 from .names import Names, identifier
@@ -184,7 +185,7 @@ class NumpyPrinter:
         self.comment(node)
         self.lines.append(f"{name} = {expression.text}")
         self.expressions[node] = Expression(name)
-        if _owns(node) or _is_filled(node):
+        if owns(node) or _is_filled(node):
             self.owner[node] = name
 
     def unpack(self, node: Node) -> None:
@@ -219,7 +220,7 @@ class NumpyPrinter:
             name = self.name(node)
             self.comment(node)
             made = self.expressions[base]
-            fresh = base in self.inlined and (_owns(base) or _is_filled(base))
+            fresh = base in self.inlined and (owns(base) or _is_filled(base))
             self.lines.append(f"{name} = {made.text if fresh else made.within(ATOM) + '.copy()'}")
         arrays = [self.expressions[a].text for a in node.args[2:]]
         index = index_text(node.params[0], arrays, node.type.shape)
@@ -288,25 +289,29 @@ class NumpyPrinter:
         for guard_node in [n for n in graph.inputs if n in self.guards]:
             self.check(guard_node)
         for position, node in enumerate(order):
-            if node in self.expressions:                # a result of an unpacked tuple
-                pass
-            elif node.op in (CONSTANT, CAPTURED):
-                self.expressions[node] = self.constant(node)
-            elif not isinstance(node.type, ArrayType):
-                self.unpack(node)
-            elif node.op in (indexing.setitem, indexing.scatter_add):
-                self.store(node, position)
-            else:
-                expression = self.express(node)
-                if self._keep_inline(node, expression):
-                    self.inlined.add(node)
-                    self.expressions[node] = expression
-                else:
-                    self.assign(node, expression)
+            self.visit(node, position)
             if node in self.guards:
                 self.check(node)
         self._return()
         return function, parameters
+
+    def visit(self, node: Node, position: int) -> None:
+        """Print one node, or keep its expression for where it is used."""
+        if node in self.expressions:                    # a result of an unpacked tuple
+            return
+        if node.op in (CONSTANT, CAPTURED):
+            self.expressions[node] = self.constant(node)
+        elif not isinstance(node.type, ArrayType):
+            self.unpack(node)
+        elif node.op in (indexing.setitem, indexing.scatter_add):
+            self.store(node, position)
+        else:
+            expression = self.express(node)
+            if self._keep_inline(node, expression):
+                self.inlined.add(node)
+                self.expressions[node] = expression
+            else:
+                self.assign(node, expression)
 
     def _widen(self) -> None:
         """Plain Python numbers become NumPy's where Python's arithmetic would raise."""
@@ -329,7 +334,7 @@ class NumpyPrinter:
         for node in reversed(self.graph.nodes):
             mine = where.get(node, -1)
             reaches = mine
-            if not _owns(node) or self._might_inline(node):
+            if not owns(node) or self._might_inline(node):
                 reaches = max(mine, last.get(node, mine))
             for a in node.args:
                 last[a] = max(last.get(a, -1), reaches)
@@ -370,7 +375,7 @@ class NumpyPrinter:
     def _result(self, node: Node) -> str:
         """An output must not share memory with inputs, constants or other outputs."""
         expression = self.expressions[node]
-        shares = not _owns(node) or list(self.graph.outputs).count(node) > 1
+        shares = not owns(node) or list(self.graph.outputs).count(node) > 1
         if node.op is layout.broadcast_to and self._filled(node, expression) is not None:
             shares = list(self.graph.outputs).count(node) > 1
         if node.op in (CONSTANT, CAPTURED) and node.type.shape == ():
@@ -445,16 +450,6 @@ def _any_fails(conditions: Sequence[tuple[Expression, bool]]) -> str:
 def _is_filled(node: Node) -> bool:
     """Whether this is one number everywhere, which is printed as ``np.full`` and its like."""
     return node.op is layout.broadcast_to and node.args[0].type.shape == ()
-
-
-def _owns(node: Node) -> bool:
-    """Whether the value is certainly memory of its own."""
-    if node.op is PICK:
-        return node.args[0].op.fresh
-    if node.op is indexing.getitem and any(isinstance(p, tuple) and p[0] in "am"
-                                           for p in node.params[0]):
-        return True                       # reading by arrays copies
-    return node.op.fresh and node.op not in (INPUT, CONSTANT, CAPTURED)
 
 
 def _count_uses(graph: Graph) -> dict[Node, int]:

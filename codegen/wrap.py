@@ -37,13 +37,12 @@ def wrap(statement: str, width: int = WIDTH) -> list[str]:
 
 
 def _split_head(statement: str) -> tuple[str, str]:
-    """``name = `` or ``return `` and the rest."""
+    """``name = ``, ``name *= `` or ``return `` and the rest."""
     if statement.startswith("return "):
         return "return ", statement[len("return "):]
-    for sign in (" = ", " += "):
-        at = statement.find(sign)
-        if at >= 0 and statement[:at].count("(") == statement[:at].count(")"):
-            return statement[:at + len(sign)], statement[at + len(sign):]
+    sign = _ASSIGNMENT.search(statement)
+    if sign and statement[:sign.start()].count("(") == statement[:sign.start()].count(")"):
+        return statement[:sign.end()], statement[sign.end():]
     return "", statement
 
 
@@ -72,6 +71,7 @@ def _breaks(text: str) -> list[tuple[int, float]]:
     return out
 
 
+_ASSIGNMENT = re.compile(r" (?:[-+*/%&|^]|\*\*|//|<<|>>)?= ")
 _MARKS = re.compile(r"[][(){}]|, | [+-](?= )")
 
 

@@ -1,4 +1,7 @@
-"""Graphs are verified after every pass while the tests run; golden files have a switch."""
+"""While the tests run, graphs are verified after every pass, and every reuse of memory is proved.
+
+Golden files have a switch.
+"""
 
 import os
 
@@ -6,6 +9,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
+from wengert.codegen import reuse
 from wengert.compiler.passes import pipeline
 
 
@@ -17,6 +21,7 @@ def pytest_addoption(parser):
 @pytest.fixture(autouse=True)
 def _verify(monkeypatch):
     monkeypatch.setattr(pipeline, "VERIFY_AFTER_EVERY_PASS", True)
+    monkeypatch.setattr(reuse, "CHECK_EVERY_REUSE", True)
 
 
 @pytest.fixture

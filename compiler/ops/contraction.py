@@ -284,7 +284,9 @@ def _einsum_call(*args: Any, subscripts: Any) -> Any:
 
 def _einsum_text(args: Any, params: Any, types: Any) -> Any:
     optimize = ", optimize=True" if len(args) > 2 else ""
-    return f"np.einsum(\"{params['subscripts']}\", {', '.join(args)}{optimize})"
+    given, output = params["subscripts"].split("->")
+    copy = ".copy()" if set(given) == set(output) else ""       # a diagonal would be a view
+    return f"np.einsum(\"{params['subscripts']}\", {', '.join(args)}{optimize}){copy}"
 
 
 def _einsum_flow(i: Any, types: Any, out: Any, known: Any, subscripts: Any) -> Any:
