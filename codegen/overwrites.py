@@ -295,7 +295,8 @@ class Machine:
 
     def _callee(self, function: ast.expr) -> tuple[str, list[Value]]:
         """Name of a module's function; or of a method, and its operand."""
-        root, path = function, ""
+        root: ast.expr = function
+        path = ""
         while isinstance(root, ast.Attribute):
             root, path = root.value, f".{root.attr}{path}"
         if isinstance(root, ast.Name) and root.id not in self.names:
