@@ -295,9 +295,10 @@ class Machine:
 
     def _callee(self, function: ast.expr) -> tuple[str, list[Value]]:
         """Name of a module's function; or of a method, and its operand."""
-        root, path = function, ""
+        path, root = "", function
         while isinstance(root, ast.Attribute):
-            root, path = root.value, f".{root.attr}{path}"
+            path = f".{root.attr}{path}"
+            root = root.value
         if isinstance(root, ast.Name) and root.id not in self.names:
             return f"{root.id}{path}", []
         if isinstance(function, ast.Attribute):
