@@ -84,6 +84,23 @@ class Pullback:
 
 
 @dataclass(frozen=True)
+class Structured:
+    """An operator with graphs among its parameters: its rules transform these bodies.
+
+    ``how`` holds the transforms of graphs (see ``transforms/bodies.py``), which lie above the rows.
+
+    * ``push(how, args, tangents, **params)`` gives the results and their tangents, from one node.
+    * ``pull(how, args, cts, wanted, **params)`` gives the cotangents of the wanted operands; those
+      of the results and of the operands are None where they are zero.
+    * ``batch(how, args, batched, size, **params)`` gives the results, all of them batched.
+    """
+
+    push: Rule
+    pull: Rule
+    batch: Rule
+
+
+@dataclass(frozen=True)
 class ZeroDerivative:
     """The derivative exists almost everywhere and is zero (rounding, comparison, sign).
 
@@ -100,8 +117,8 @@ class NoDerivative:
     reason: str
 
 
-Derivative = (Elementwise | Linear | Multilinear | General | Pullback | ZeroDerivative
-              | NoDerivative | DerivativeNotImplemented)
+Derivative = (Elementwise | Linear | Multilinear | General | Pullback | Structured
+              | ZeroDerivative | NoDerivative | DerivativeNotImplemented)
 
 
 @dataclass(frozen=True)
@@ -149,6 +166,7 @@ class Op:
             place once derivatives have been taken.
         reference: a callable of the user's that generated code calls under the row's name.
         results: names of the results, of an operator with several.
+        bodies: names of the parameters that hold graphs (or None).
     """
 
     name: str
@@ -167,6 +185,7 @@ class Op:
     expand: Rule | None = None
     reference: Callable[..., Any] | None = None
     results: tuple[str, ...] = ()
+    bodies: tuple[str, ...] = ()
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Compute on arrays; record a node when an operand is traced."""

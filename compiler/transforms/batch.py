@@ -7,8 +7,10 @@ import numpy as np
 
 from ..arraytype import ArrayType
 from ..errors import NotDifferentiableError
-from ..graph import INPUT, PICK, Graph, Guard, Node, keep_leaf
+from ..graph import INPUT, PICK, Graph, Guard, Node, inline, keep_leaf
+from ..ops.row import Structured
 from ..trace.tracer import TraceBuilder, Tracer, wrap
+from .bodies import HOW
 
 
 def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = None
@@ -60,10 +62,24 @@ def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = N
             [n in has_axis for n in graph.outputs])
 
 
+HOW.batch = batch
+
+
+def _inline(anchor: Tracer, graph: Graph, args: Sequence[Tracer]) -> list[Tracer]:
+    builder = anchor.builder
+    return [Tracer(builder, n) for n in inline(builder, graph, [builder.lift(a) for a in args])]
+
+
+HOW.inline = _inline
+
+
 def _batched_node(builder: TraceBuilder, node: Node, args: list[Tracer],
                   flags: tuple[bool, ...], size: int) -> Any:
     """The batched node, or a tuple of them for an operator with several results."""
-    if node.op.batch is not None:
+    derivative = node.op.derivative
+    if isinstance(derivative, Structured):
+        out = derivative.batch(HOW, args, flags, size, **node.settings)
+    elif node.op.batch is not None:
         out = node.op.batch(tuple(args), flags, **node.settings)
     else:
         out = node.op(*_align(args, flags, node.type.ndim), **node.settings)

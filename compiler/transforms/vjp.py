@@ -8,6 +8,7 @@ from ..arraytype import ArrayType
 from ..graph import PICK, Graph, Guard, Node, keep_leaf, reachable
 from ..ops.row import ZeroDerivative
 from ..trace.tracer import TraceBuilder, Tracer
+from .bodies import HOW
 from .jvp import fit_tangent, is_differentiable, zeros
 from .transpose import Cotangents, accumulate, sweep
 
@@ -41,16 +42,7 @@ def vjp(graph: Graph, wrt: Sequence[int], seeded: Sequence[int] | None = None,
         name: of the new graph.
     """
     builder = TraceBuilder(name or f"{graph.name}_vjp")
-    new = {node: keep_leaf(builder, node) for node in graph.inputs}
-    for node in graph.nodes:
-        if node in new:
-            continue
-        builder.origin = node.origin
-        new[node] = keep_leaf(builder, node) if not node.args else builder.emit(
-            node.op, tuple([new[a] for a in node.args]), node.params)
-    builder.origin = None
-    for guard in graph.guards:
-        builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
+    new = _copy(builder, graph)
     cts: Cotangents = {}
     for position in range(len(graph.outputs)) if seeded is None else seeded:
         node = graph.outputs[position]
@@ -64,12 +56,61 @@ def vjp(graph: Graph, wrt: Sequence[int], seeded: Sequence[int] | None = None,
         ct = cts.get(node)
         found.append((zeros(builder, node.type) if ct is None
                       else fit_tangent(ct, node.type)).node)
+    return _without_tangents(builder, [new[n] for n in graph.outputs] + found)
+
+
+def pull_body(graph: Graph, wrt: Sequence[int], seeded: Sequence[int], sums: Sequence[int] = (),
+              filled: Sequence[int] = ()) -> tuple[Graph, list[int]]:
+    """The cotangents alone, of those inputs that may have one or are to have it.
+
+    Inputs: those of the graph, a cotangent for each seeded output, and for each input in ``sums``
+    what its cotangent is added to.
+    """
+    builder = TraceBuilder(f"{graph.name}_vjp")
+    new = _copy(builder, graph)
+    cts: Cotangents = {}
+    for position in seeded:
+        node = graph.outputs[position]
+        accumulate(builder, cts, node, _seed_input(builder, node, position))
+    for position in sums:
+        node = graph.inputs[position]
+        accumulate(builder, cts, node, _seed_input(builder, node, position))
+    sweep(builder, graph.nodes, vary(graph, wrt), cts, new)
+    outputs, found = [], []
+    for position in wrt:
+        node = graph.inputs[position]
+        ct = cts.get(node)
+        if ct is not None or position in filled:
+            ct = zeros(builder, node.type) if ct is None else fit_tangent(ct, node.type)
+            outputs.append(ct.node)
+            found.append(position)
+    return _without_tangents(builder, outputs), found
+
+
+def _copy(builder: TraceBuilder, graph: Graph) -> dict[Node, Node]:
+    """Record the graph's own nodes."""
+    new = {node: keep_leaf(builder, node) for node in graph.inputs}
+    for node in graph.nodes:
+        if node in new:
+            continue
+        builder.origin = node.origin
+        new[node] = keep_leaf(builder, node) if not node.args else builder.emit(
+            node.op, tuple([new[a] for a in node.args]), node.params)
+    builder.origin = None
+    for guard in graph.guards:
+        builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
+    return new
+
+
+def _without_tangents(builder: TraceBuilder, outputs: list[Node]) -> Graph:
     builder.closed = True
-    outputs = [new[n] for n in graph.outputs] + found
     # The tangents of linearized operators are dropped here; nothing that is kept uses them.
     kept = reachable([*builder.inputs, *outputs, *[g.node for g in builder.guards]])
     return Graph(builder.name, tuple(builder.inputs), tuple(outputs),
                  tuple(n for n in builder.nodes if n in kept), tuple(builder.guards))
+
+
+HOW.pull = pull_body
 
 
 def _unit_seed(builder: TraceBuilder, type: ArrayType) -> Tracer:
