@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiler.arraytype import ArrayType
-from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node, infer
-from ..compiler.ops import arithmetic, comparison, indexing, layout
+from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node
+from ..compiler.ops import indexing, layout
 from ..compiler.ops.index_form import index_text
 from ..compiler.ops.row import Op
 from .expression import ATOM, COMPARISON, UNARY, Expression, infix, number, prefix
 from .literals import array_text
 from .names import Names, identifier
+from .plain_numbers import promotes, same_when_weak, to_widen
 from .source import Source
+from .structured_source import owns_result, print_structured
 from .template import render
 from .wrap import wrap
 
@@ -29,23 +31,24 @@ MATH_NAMES = (
     "tan", "tanh")
 SCIPY_MODULES = ("fft", "integrate", "interpolate", "linalg", "signal", "special")
 
-_RAISING = (arithmetic.div, arithmetic.power, arithmetic.mod, arithmetic.fmod,
-            comparison.floor_divide)
-
 
 class NumpyPrinter:
     """Prints one graph; see :func:`numpy_source`."""
 
-    def __init__(self, graph: Graph, annotate: bool, taken: Iterable[str] = ()) -> None:
+    def __init__(self, graph: Graph, annotate: bool, taken: Iterable[str] = (),
+                 around: "NumpyPrinter | None" = None) -> None:
         self.graph = graph
         self.annotate = annotate
-        self.names = Names(taken)
+        self.names = around.names if around else Names(taken)
         self.expressions: dict[Node, Expression] = {}
         self.lines: list[str] = []
-        self.constants: list[str] = []
-        self.data: dict[str, Any] = {}
-        self.captured: dict[str, Any] = {}
-        self.references: dict[Any, str] = {}
+        self.constants: list[str] = around.constants if around else []
+        self.data: dict[str, Any] = around.data if around else {}
+        self.captured: dict[str, Any] = around.captured if around else {}
+        self.references: dict[Any, str] = around.references if around else {}
+        self.helpers: list[str] = around.helpers if around else []     # functions of the module
+        self.records: dict[Node, Any] = {}      # what loops keep for their pulling back
+        self.position = 0
         self.uses = _count_uses(graph)
         self.owner: dict[Node, str] = {}        # variables whose memory is this function's own
         self.last_origin: Any = None
@@ -82,9 +85,9 @@ class NumpyPrinter:
         arg = user.args[position]
         expression = self.expressions[arg]
         if arg.op is CONSTANT and arg.type.shape == () and not arg.type.weak:
-            if not _same_when_weak(user, position):
+            if not same_when_weak(user, position):
                 return Expression(f"np.{arg.type.dtype.name}({expression.text})")
-        elif arg in self.widened and _promotes(user, position):
+        elif arg in self.widened and promotes(user, position):
             return Expression(f"float({expression.text})")
         return expression
 
@@ -185,6 +188,15 @@ class NumpyPrinter:
         if node.op.fresh or _is_filled(node):
             self.owner[node] = name
 
+    def set_result(self, pick: Node, name: str, widened: bool = False) -> None:
+        """A result of a loop or branch stands in a variable."""
+        self.expressions[pick] = Expression(name)
+        if _owns(pick):
+            self.owner[pick] = name
+        if widened and pick.type.weak:
+            self.widened.add(pick)
+            self.spread_widened()
+
     def unpack(self, node: Node) -> None:
         """``w, v = np.linalg.eigh(a)``: a name for each result that is used."""
         self.flush()
@@ -266,7 +278,7 @@ class NumpyPrinter:
         """The module of the graph's function."""
         function, parameters = self.print_function()
         text = module_text([Function(function, parameters, self.lines)], self.constants,
-                           bool(self.graph.guards))
+                           bool(self.graph.guards), self.helpers)
         return Source(function, text, tuple(parameters), self.data, self.captured,
                       bool(self.graph.guards))
 
@@ -281,15 +293,25 @@ class NumpyPrinter:
         function = identifier(graph.name)
         self.names.unique(function)
         self._widen()
-        order = [n for n in graph.nodes if n.op is not INPUT]
-        self._plan(order)
         for guard_node in [n for n in graph.inputs if n in self.guards]:
             self.check(guard_node)
+        self.print_nodes()
+        self._return()
+        return function, parameters
+
+    def print_nodes(self) -> None:
+        """Print what the outputs need; the inputs have their expressions."""
+        order = [n for n in self.graph.nodes if n.op is not INPUT]
+        self._plan(order)
         for position, node in enumerate(order):
+            self.position = position
             if node in self.expressions:                # a result of an unpacked tuple
                 pass
             elif node.op in (CONSTANT, CAPTURED):
                 self.expressions[node] = self.constant(node)
+            elif node.op.bodies:
+                self.flush()
+                print_structured(self, node)
             elif not isinstance(node.type, ArrayType):
                 self.unpack(node)
             elif node.op in (indexing.setitem, indexing.scatter_add):
@@ -303,18 +325,17 @@ class NumpyPrinter:
                     self.assign(node, expression)
             if node in self.guards:
                 self.check(node)
-        self._return()
-        return function, parameters
 
     def _widen(self) -> None:
         """Plain Python numbers become NumPy's where Python's arithmetic would raise."""
-        for node in self.graph.nodes:
-            if node.op in _RAISING and all(a.type.weak or _is_scalar(a) for a in node.args):
-                for a in [found for operand in node.args for found in _weak_inputs(operand)]:
-                    if a not in self.widened and a.type.dtype.kind == "f":
-                        name = self.expressions[a].text
-                        self.lines.append(f"{name} = np.float64({name})")
-                        self.widened.add(a)
+        for a in to_widen(self.graph):
+            name = self.expressions[a].text
+            self.lines.append(f"{name} = np.float64({name})")
+            self.widened.add(a)
+        self.spread_widened()
+
+    def spread_widened(self) -> None:
+        """Plain numbers computed from such numbers are NumPy's, too."""
         for node in self.graph.nodes:
             if any(a in self.widened for a in node.args) and node.type is not None and \
                     isinstance(node.type, ArrayType) and node.type.weak:
@@ -393,8 +414,9 @@ class Function(NamedTuple):
 _NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)([.(])")
 
 
-def module_text(functions: Sequence[Function], constants: Sequence[str], hands_over: bool) -> str:
-    """A module of functions, with the imports it needs."""
+def module_text(functions: Sequence[Function], constants: Sequence[str], hands_over: bool,
+                helpers: Sequence[str] = ()) -> str:
+    """A module of functions, with the imports and the helpers it needs."""
     code = [*constants, *[line for f in functions for line in f.lines]]
     everything = "\n".join(line for line in code if not line.lstrip().startswith("#"))
     used = set(_NAME.findall(everything))
@@ -407,8 +429,8 @@ def module_text(functions: Sequence[Function], constants: Sequence[str], hands_o
                         [part for line in f.lines for piece in line.split("\n")
                          for part in wrap(piece)])
                for f in functions]
-    return render("module.py.j2", imports=imports, constants=constants, functions=printed,
-                  hands_over=hands_over).lstrip("\n")
+    return render("module.py.j2", imports=imports, constants=constants, helpers=helpers,
+                  functions=printed, hands_over=hands_over).lstrip("\n")
 
 
 def _row_text(text: str) -> str | None:
@@ -440,7 +462,8 @@ def _is_filled(node: Node) -> bool:
 def _owns(node: Node) -> bool:
     """Whether the value is certainly memory of its own."""
     if node.op is PICK:
-        return node.args[0].op.fresh
+        return node.args[0].op.fresh or (bool(node.args[0].op.bodies) and owns_result(
+            node.args[0], node.params[0], _owns))
     return node.op.fresh and node.op not in (INPUT, CONSTANT, CAPTURED)
 
 
@@ -452,56 +475,6 @@ def _count_uses(graph: Graph) -> dict[Node, int]:
     for node in graph.outputs:
         uses[node] = uses.get(node, 0) + 1
     return uses
-
-
-def _weak_inputs(node: Node) -> list[Node]:
-    found, stack, seen = [], [node], set()
-    while stack:
-        n = stack.pop()
-        if n in seen or not isinstance(n.type, ArrayType) or not n.type.weak:
-            continue
-        seen.add(n)
-        if n.op is INPUT:
-            found.append(n)
-        stack.extend(n.args)
-    return found
-
-
-def _promotes(node: Node, position: int) -> bool:
-    """Whether a plain number would change the result's dtype if it were NumPy's."""
-    types = [a.type for a in node.args]
-    types[position] = types[position].strong
-    new = infer(node.op, tuple(types), node.params)
-    return isinstance(new, ArrayType) and new.dtype != node.type.dtype
-
-
-def _same_when_weak(node: Node, position: int) -> bool:
-    """Whether a NumPy scalar may be written as a plain number without changing the dtype.
-
-    Other scalar constants of the application may be written so too.
-    """
-    types = [_weak_type(a.type) if _is_scalar(a) else a.type for a in node.args]
-    kind = node.args[position].type
-    if kind.dtype not in (np.float64, np.int64, np.bool_, np.complex128, np.float32, np.float16):
-        return False
-    if kind.dtype == np.complex128 and node.op in _RAISING:
-        return False                    # Python's complex division by np.float64(0) raises
-    if kind.dtype in (np.float32, np.float16) and all(
-            t.weak or i == position for i, t in enumerate(types)):
-        return False
-    new = infer(node.op, tuple(types), node.params)
-    return isinstance(new, ArrayType) and bool(new.dtype == node.type.dtype)
-
-
-def _weak_type(kind: ArrayType) -> ArrayType:
-    """The plain Python number of the kind."""
-    dtype = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_, "c": np.complex128}[
-        kind.dtype.kind]
-    return ArrayType((), np.dtype(dtype), weak=True)
-
-
-def _is_scalar(node: Node) -> bool:
-    return node.op is CONSTANT and node.type.shape == ()
 
 
 def numpy_source(graph: Graph, annotate: bool = True) -> Source:

@@ -90,8 +90,9 @@ def setting_text(value: Any, bodies: list[Graph] | None = None) -> str:
         return repr(value)
     if bodies is None:
         return f"<{value.name}>"
-    bodies.append(value)
-    return f"body{len(bodies)}"
+    if value not in bodies:
+        bodies.append(value)
+    return f"body{bodies.index(value) + 1}"
 
 
 def value_text(node: Node) -> str:

@@ -249,7 +249,7 @@ def _cond(builder: TraceBuilder, pred: Any, yes: Function, no: Function, operand
     kinds = []
     pairs = zip(staged[0].graph.outputs, staged[1].graph.outputs, strict=True)
     for position, (x, y) in enumerate(pairs):
-        if x.type.weak and y.type.weak and x.type.dtype != y.type.dtype or \
+        if (x.type.weak and y.type.weak and x.type.dtype != y.type.dtype) or \
                 x.type[:2] != y.type[:2]:
             raise BranchMismatchError(
                 f"The branches of wengert.cond return different types: {function_name(yes)} "
