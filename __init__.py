@@ -15,6 +15,7 @@ from .runtime.api import (
     vmap,
 )
 from .runtime.check import check_grads
+from .runtime.control import checkpoint, cond, fori_loop, scan, while_loop
 from .runtime.custom import custom_jvp, custom_vjp
 from .runtime.elementwise import elementwise
 from .runtime.explain_nan import explain_nan
@@ -32,9 +33,9 @@ from .runtime.sympy_bridge import from_sympy, to_sympy
 
 __version__ = "0.1.0"
 
-__all__ = ["WengertError", "bvp_jacobian", "check_grads", "compile", "curve_jacobian",
-           "custom_jvp", "custom_vjp", "elementwise", "explain_nan", "from_sympy",
-           "grad", "hessian", "hessp", "hvp", "implicit_fixed_point", "implicit_root",
-           "jacobian", "jvp", "linear_operator", "ode_solution", "sparse_solve",
-           "stop_gradient", "to_sympy", "trace", "value_and_grad", "vjp", "vmap",
-           "wengert_table"]
+__all__ = ["WengertError", "bvp_jacobian", "check_grads", "checkpoint", "compile", "cond",
+           "curve_jacobian", "custom_jvp", "custom_vjp", "elementwise", "explain_nan", "fori_loop",
+           "from_sympy", "grad", "hessian", "hessp", "hvp", "implicit_fixed_point",
+           "implicit_root", "jacobian", "jvp", "linear_operator", "ode_solution", "scan",
+           "sparse_solve", "stop_gradient", "to_sympy", "trace", "value_and_grad", "vjp", "vmap",
+           "wengert_table", "while_loop"]

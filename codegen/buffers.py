@@ -16,6 +16,7 @@ from ..compiler.arraytype import ArrayType
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Node
 from ..compiler.ops import arithmetic, comparison, contraction, indexing, layout
 from .expression import POWER
+from .structured_source import owns_result
 
 LARGE = 256 * 1024       # bytes, from which on NumPy elides temporaries
 NEVER = math.inf         # position of the last read of what is returned
@@ -128,7 +129,10 @@ def _can_be_taken(a: Node, node: Node) -> bool:
 def owns(node: Node) -> bool:
     """Whether the value is certainly memory of its own."""
     if node.op is PICK:
-        return node.args[0].op.fresh
+        return node.args[0].op.fresh or (bool(node.args[0].op.bodies) and owns_result(
+            node.args[0], node.params[0], owns))
+    if node.op is indexing.getitem and node.type.shape == ():
+        return True                       # an element, not a view of it
     if node.op is indexing.getitem and any(isinstance(p, tuple) and p[0] in "am"
                                            for p in node.params[0]):
         return True                       # reading by arrays copies

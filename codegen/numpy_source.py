@@ -3,20 +3,24 @@
 import linecache
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..compiler.arraytype import ArrayType
-from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node, infer
-from ..compiler.ops import arithmetic, comparison, indexing, layout
+from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node
+from ..compiler.ops import calling, indexing, layout
 from ..compiler.ops.index_form import index_text
 from ..compiler.ops.row import Op
+from .branch_source import freed, is_large
 from .buffers import owns
 from .expression import ATOM, COMPARISON, UNARY, Expression, bare, infix, number, prefix
 from .literals import array_text
+from .loop_source import mates
 from .names import Names, identifier
-from .source import Source
+from .plain_numbers import promotes, same_when_weak, to_widen
+from .source import Function, Source
+from .structured_source import print_structured
 from .template import render
 from .wrap import WIDTH as PAGE
 from .wrap import wrap
@@ -32,24 +36,44 @@ MATH_NAMES = (
 SCIPY_MODULES = ("fft", "integrate", "interpolate", "linalg", "signal", "sparse",
                  "special")
 
-_RAISING = (arithmetic.div, arithmetic.power, arithmetic.mod, arithmetic.fmod,
-            comparison.floor_divide)
-
 
 class NumpyPrinter:
     """Prints one graph; see :func:`numpy_source`."""
 
-    def __init__(self, graph: Graph, annotate: bool, taken: Iterable[str] = ()) -> None:
+    def __init__(self, graph: Graph, annotate: bool, taken: Iterable[str] = (),
+                 around: "NumpyPrinter | None" = None, apart: bool = False) -> None:
+        """Args as of :func:`numpy_source`, and for a body the printer around it.
+
+        A body that is printed ``apart``, as a function of the module, has names of its own.
+        """
         self.graph = graph
         self.annotate = annotate
-        self.names = Names(taken)
+        self.around = around
+        self.globals: set[str] = around.globals if around else set(taken)
+        self.names: Names = around.names if around and not apart else Names(self.globals)
+        self.functions: dict[Any, Function] = around.functions if around else {}
+        self.frees: bool = apart or (around.frees if around else any(
+            node.op is calling.call for node in graph.nodes))
+        self.handed = {a for node in graph.nodes if self.frees and node.op.bodies
+                       for a in node.args if is_large(a)}      # to functions, which outlive them
         self.expressions: dict[Node, Expression] = {}
         self.lines: list[str] = []
-        self.constants: list[str] = []
-        self.data: dict[str, Any] = {}
-        self.captured: dict[str, Any] = {}
-        self.references: dict[Any, str] = {}
+        self.constants: list[str] = around.constants if around else []
+        self.data: dict[str, Any] = around.data if around else {}
+        self.captured: dict[str, Any] = around.captured if around else {}
+        self.references: dict[Any, str] = around.references if around else {}
+        self.helpers: dict[str, tuple[str, str]] = around.helpers if around else {}
+        self.records: dict[Node, Any] = {}      # what loops keep for their pulling back
+        self.position = 0
         self.uses = _count_uses(graph)
+        self.picks: dict[Node, dict[int, Node]] = {}        # of operators with several results
+        for node in graph.nodes:
+            if node.op is PICK:
+                self.picks.setdefault(node.args[0], {})[node.params[0]] = node
+        self.mates = mates(graph)               # a way back through a loop: the way forward
+        for loop in self.mates.values():
+            for a in loop.args:
+                self.uses[a] -= 1
         self.owner: dict[Node, str] = {}        # variables whose memory is this function's own
         self.last_origin: Any = None
         self.widened: set[Node] = set()
@@ -63,12 +87,26 @@ class NumpyPrinter:
 
     # -- names and literals -----------------------------------------------------------------
 
+    def global_name(self, wish: str) -> str:
+        """A name of the module, which no function that is being printed uses otherwise."""
+        scopes = [self]
+        while scopes[-1].around is not None:
+            scopes.append(scopes[-1].around)
+        name = self.names.unique(wish)
+        while name in self.globals or any(s.names is not self.names and name in s.names
+                                          for s in scopes):
+            name = self.names.unique(wish)
+        self.globals.add(name)
+        for scope in scopes:
+            scope.names.take(name)
+        return name
+
     def constant(self, node: Node) -> Expression:
         """A constant: a number in place, an array under a name."""
         value = node.value
         if node.op is CONSTANT and np.ndim(value) == 0:
             return number(value)
-        name = self.names.unique("table" if node.op is CONSTANT else "data")
+        name = self.global_name("table" if node.op is CONSTANT else "data")
         spelled = array_text(np.asarray(value))
         if spelled is None:
             self.constants.append(f"# {name}: {value.dtype} array of shape {value.shape}, "
@@ -85,9 +123,9 @@ class NumpyPrinter:
         arg = user.args[position]
         expression = self.expressions[arg]
         if arg.op is CONSTANT and arg.type.shape == () and not arg.type.weak:
-            if not _same_when_weak(user, position):
+            if not same_when_weak(user, position):
                 return Expression(f"np.{arg.type.dtype.name}({expression.text})")
-        elif arg in self.widened and _promotes(user, position):
+        elif arg in self.widened and promotes(user, position):
             return Expression(f"float({expression.text})")
         return expression
 
@@ -124,7 +162,7 @@ class NumpyPrinter:
         """Name of a function of the user's that the loader puts into the module."""
         name = self.references.get(op)
         if name is None:
-            name = self.references[op] = self.names.unique(op.name)
+            name = self.references[op] = self.global_name(op.name)
             self.constants.append(f"# {name}: a function that is called as it is, not traced")
             self.captured[name] = op.reference
         return name
@@ -188,10 +226,24 @@ class NumpyPrinter:
         if owns(node) or _is_filled(node):
             self.owner[node] = name
 
+    @staticmethod
+    def owns(node: Node) -> bool:
+        """Whether a value is certainly memory of its own."""
+        return owns(node)
+
+    def set_result(self, pick: Node, name: str, widened: bool = False) -> None:
+        """A result of a loop or branch stands in a variable."""
+        self.expressions[pick] = Expression(name)
+        if owns(pick):
+            self.owner[pick] = name
+        if widened and pick.type.weak:
+            self.widened.add(pick)
+            self.spread_widened()
+
     def unpack(self, node: Node) -> None:
         """``w, v = np.linalg.eigh(a)``: a name for each result that is used."""
         self.flush()
-        picks = {n.params[0]: n for n in self.graph.nodes if n.op is PICK and n.args[0] is node}
+        picks = self.picks.get(node, {})
         names = [self._result_name(picks[i], i) if i in picks else "_"
                  for i in range(len(node.type))]
         self.comment(node)
@@ -229,7 +281,7 @@ class NumpyPrinter:
             and base.args[0].value == 0
         if node.op is indexing.setitem or (first and not arrays):      # 0 + v is v
             self.lines.append(f"{target} = {value.text}")
-        elif any(p == ("a",) for p in node.params[0]):
+        elif any(p == ("a",) for p in node.params[0]) and any(a.type.shape for a in node.args[2:]):
             spelled = f"({index})" if ":" not in index and "," in index else index
             if ":" in index or "None" in index:
                 spelled = f"np.s_[{index}]"
@@ -268,8 +320,9 @@ class NumpyPrinter:
     def run(self) -> Source:
         """The module of the graph's function."""
         function, parameters = self.print_function()
-        text = module_text([Function(function, parameters, self.lines)], self.constants,
-                           bool(self.graph.guards))
+        functions = [Function(function, parameters, self.lines), *self.functions.values()]
+        text = module_text(functions, self.constants,
+                           bool(self.graph.guards), [text for _, text in self.helpers.values()])
         return Source(function, text, tuple(parameters), self.data, self.captured,
                       bool(self.graph.guards))
 
@@ -284,16 +337,23 @@ class NumpyPrinter:
         function = identifier(graph.name)
         self.names.unique(function)
         self._widen()
-        order = [n for n in graph.nodes if n.op is not INPUT]
-        self._plan(order)
         for guard_node in [n for n in graph.inputs if n in self.guards]:
             self.check(guard_node)
+        self.print_nodes()
+        self._return()
+        return function, parameters
+
+    def print_nodes(self) -> None:
+        """Print what the outputs need; the inputs have their expressions."""
+        order = [n for n in self.graph.nodes if n.op is not INPUT]
+        self._plan(order)
         for position, node in enumerate(order):
+            self.position = position
             self.visit(node, position)
             if node in self.guards:
                 self.check(node)
-        self._return()
-        return function, parameters
+            if self.frees:
+                self.lines += freed(self, position)
 
     def visit(self, node: Node, position: int) -> None:
         """Print one node, or keep its expression for where it is used."""
@@ -301,6 +361,9 @@ class NumpyPrinter:
             return
         if node.op in (CONSTANT, CAPTURED):
             self.expressions[node] = self.constant(node)
+        elif node.op.bodies:
+            self.flush()
+            print_structured(self, node)
         elif not isinstance(node.type, ArrayType):
             self.unpack(node)
         elif node.op in (indexing.setitem, indexing.scatter_add):
@@ -315,13 +378,14 @@ class NumpyPrinter:
 
     def _widen(self) -> None:
         """Plain Python numbers become NumPy's where Python's arithmetic would raise."""
-        for node in self.graph.nodes:
-            if node.op in _RAISING and all(a.type.weak or _is_scalar(a) for a in node.args):
-                for a in [found for operand in node.args for found in _weak_inputs(operand)]:
-                    if a not in self.widened and a.type.dtype.kind == "f":
-                        name = self.expressions[a].text
-                        self.lines.append(f"{name} = np.float64({name})")
-                        self.widened.add(a)
+        for a in to_widen(self.graph):
+            name = self.expressions[a].text
+            self.lines.append(f"{name} = np.float64({name})")
+            self.widened.add(a)
+        self.spread_widened()
+
+    def spread_widened(self) -> None:
+        """Plain numbers computed from such numbers are NumPy's, too."""
         for node in self.graph.nodes:
             if any(a in self.widened for a in node.args) and node.type is not None and \
                     isinstance(node.type, ArrayType) and node.type.weak:
@@ -341,10 +405,23 @@ class NumpyPrinter:
         for guard in self.graph.guards:
             last[guard.node] = max(last.get(guard.node, -1), where.get(guard.node, -1))
         self.lasts = last
+        self.dying: dict[int, list[Node]] = {}
+        for node, position in last.items():
+            self.dying.setdefault(position, []).append(node)
 
     def _might_inline(self, node: Node) -> bool:
-        return self.uses.get(node, 0) <= 1 and node.op not in (indexing.setitem,
-                                                               indexing.scatter_add)
+        return self.uses.get(node, 0) <= 1 and not node.op.bodies and node.op not in (
+            indexing.setitem, indexing.scatter_add) and not self._at_once(node) and not (
+            self.frees and _users_name(node) and node not in self.graph.outputs)
+
+    def _at_once(self, node: Node) -> bool:
+        """Whether a value is computed early, so that the large arrays it reads can be freed."""
+        if not self.frees or node in self.handed:
+            return self.frees
+        large = len({a for a in node.args if is_large(a)})
+        if is_large(node):
+            return large > 1 and node not in self.graph.outputs
+        return large > 0 and node in self.graph.outputs
 
     def _keep_inline(self, node: Node, expression: Expression) -> bool:
         """Whether a value is written where it is used rather than under a name."""
@@ -354,10 +431,9 @@ class NumpyPrinter:
             return self._is_trivial(node, expression)
         if len(expression.text) > WIDTH:
             return False
-        origin = node.origin
-        users_name = origin is not None and origin.name is not None and \
-            not origin.name.endswith(("_bar", "_dot"))
-        return not users_name or node in self.graph.outputs
+        if self._at_once(node):
+            return False
+        return not _users_name(node) or node in self.graph.outputs
 
     def _is_trivial(self, node: Node, expression: Expression) -> bool:
         """Cheap to write again: a transpose by attribute, or a filled array, fresh each time."""
@@ -369,6 +445,8 @@ class NumpyPrinter:
 
     def _return(self) -> None:
         self.flush()
+        if self.lines and self.lines[-1].startswith("del "):
+            self.lines.pop()
         results = [self._result(n) for n in self.graph.outputs]
         self.lines.append(f"return {', '.join(results)}")
 
@@ -388,31 +466,26 @@ class NumpyPrinter:
         return expression.text
 
 
-class Function(NamedTuple):
-    """A printed function."""
-
-    name: str
-    parameters: Sequence[str]
-    lines: Sequence[str]
-
-
 # A name that is not an attribute, and whether it is called or has an attribute taken.
 _NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)([.(])")
 
 
-def module_text(functions: Sequence[Function], constants: Sequence[str], hands_over: bool) -> str:
-    """A module of functions, with the imports it needs."""
+def module_text(functions: Sequence[Function], constants: Sequence[str], hands_over: bool,
+                helpers: Sequence[str] = ()) -> str:
+    """A module of functions, with the imports and the helpers it needs."""
     code = [*constants, *[line for f in functions for line in f.lines]]
     everything = "\n".join(line for line in code if not line.lstrip().startswith("#"))
     used = set(_NAME.findall(everything))
     imports = ["import numpy as np"] if ("np", ".") in used else []
     imports += [f"from scipy import {name}" for name in SCIPY_MODULES if (name, ".") in used]
+    if any("tempfile." in text for text in helpers):
+        imports.insert(0, "import tempfile\n")
     mathematics = [name for name in MATH_NAMES if (name, "(") in used]
     if mathematics:
         imports.insert(0, f"from math import {', '.join(mathematics)}\n")
     printed = [f._replace(lines=_broken(f.lines)) for f in functions]
-    return render("module.py.j2", imports=imports, constants=constants, functions=printed,
-                  hands_over=hands_over).lstrip("\n")
+    return render("module.py.j2", imports=imports, constants=constants, helpers=helpers,
+                  functions=printed, hands_over=hands_over).lstrip("\n")
 
 
 def _broken(lines: Iterable[str]) -> list[str]:
@@ -447,6 +520,12 @@ def _any_fails(conditions: Sequence[tuple[Expression, bool]]) -> str:
     return f"not ({lines})"
 
 
+def _users_name(node: Node) -> bool:
+    """Whether a value has a name of the user's, rather than one made of it."""
+    return node.origin is not None and node.origin.name is not None and \
+        not node.origin.name.endswith(("_bar", "_dot"))
+
+
 def _is_filled(node: Node) -> bool:
     """Whether this is one number everywhere, which is printed as ``np.full`` and its like."""
     return node.op is layout.broadcast_to and node.args[0].type.shape == ()
@@ -460,56 +539,6 @@ def _count_uses(graph: Graph) -> dict[Node, int]:
     for node in graph.outputs:
         uses[node] = uses.get(node, 0) + 1
     return uses
-
-
-def _weak_inputs(node: Node) -> list[Node]:
-    found, stack, seen = [], [node], set()
-    while stack:
-        n = stack.pop()
-        if n in seen or not isinstance(n.type, ArrayType) or not n.type.weak:
-            continue
-        seen.add(n)
-        if n.op is INPUT:
-            found.append(n)
-        stack.extend(n.args)
-    return found
-
-
-def _promotes(node: Node, position: int) -> bool:
-    """Whether a plain number would change the result's dtype if it were NumPy's."""
-    types = [a.type for a in node.args]
-    types[position] = types[position].strong
-    new = infer(node.op, tuple(types), node.params)
-    return isinstance(new, ArrayType) and new.dtype != node.type.dtype
-
-
-def _same_when_weak(node: Node, position: int) -> bool:
-    """Whether a NumPy scalar may be written as a plain number without changing the dtype.
-
-    Other scalar constants of the application may be written so too.
-    """
-    types = [_weak_type(a.type) if _is_scalar(a) else a.type for a in node.args]
-    kind = node.args[position].type
-    if kind.dtype not in (np.float64, np.int64, np.bool_, np.complex128, np.float32, np.float16):
-        return False
-    if kind.dtype == np.complex128 and node.op in _RAISING:
-        return False                    # Python's complex division by np.float64(0) raises
-    if kind.dtype in (np.float32, np.float16) and all(
-            t.weak or i == position for i, t in enumerate(types)):
-        return False
-    new = infer(node.op, tuple(types), node.params)
-    return isinstance(new, ArrayType) and bool(new.dtype == node.type.dtype)
-
-
-def _weak_type(kind: ArrayType) -> ArrayType:
-    """The plain Python number of the kind."""
-    dtype = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_, "c": np.complex128}[
-        kind.dtype.kind]
-    return ArrayType((), np.dtype(dtype), weak=True)
-
-
-def _is_scalar(node: Node) -> bool:
-    return node.op is CONSTANT and node.type.shape == ()
 
 
 def numpy_source(graph: Graph, annotate: bool = True) -> Source:

@@ -180,12 +180,14 @@ def array_source(graph: Graph, annotate: bool = True, reuse: bool | str = "auto"
         graph: after the whole pipeline.
         annotate: whether to put the user's lines above the statements that come from them.
         reuse: whether large arrays are computed in the memory of dead ones: ``"auto"``; True:
-            all arrays, however small; False: none.
+            all arrays, however small; False: none. Programs with loops and branches of their own
+            give up what is dead, but overwrite nothing.
         threshold: size in bytes from which on an array is large.
     """
     plain = NumpyPrinter(graph, annotate)
     threshold = 0 if reuse is True else threshold
-    if not reuse or not any(is_large(node, threshold) for node in graph.nodes):
+    if not reuse or any(node.op.bodies for node in graph.nodes) or \
+            not any(is_large(node, threshold) for node in graph.nodes):
         return plain.run()
     source = ReusingPrinter(graph, annotate, threshold).run()
     if CHECK_EVERY_REUSE:

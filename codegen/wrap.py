@@ -15,7 +15,8 @@ def wrap(statement: str, width: int = WIDTH) -> list[str]:
              + second_term * 3
              + third_term)
     """
-    if len(statement) <= width or statement.lstrip().startswith(("#", "if ", "else", "def ")):
+    if len(statement) <= width or statement.lstrip().startswith(
+            ("#", "if ", "else", "def ", "for ", "while ")):
         return [statement]
     if statement.startswith(" "):
         indent = statement[:len(statement) - len(statement.lstrip())]

@@ -4,7 +4,7 @@ The text needs no package; ``dot -Tsvg`` (or any Graphviz viewer) draws it.
 """
 
 from .graph import CAPTURED, CONSTANT, INPUT, Graph, Node
-from .text import type_text, value_text
+from .text import setting_text, type_text, value_text
 
 _SHORT = 24          # characters of a constant that are shown
 
@@ -49,7 +49,7 @@ def _label(node: Node, types: bool) -> str:
         text = value_text(node)
         text = text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
     else:
-        settings = ", ".join(f"{k}={v!r}" for k, v in node.settings.items())
+        settings = ", ".join(f"{k}={setting_text(v)}" for k, v in node.settings.items())
         text = f"{node.op.name}({settings})" if settings else node.op.name
         if node.origin and node.origin.name:
             text = f"{node.origin.name} = {text}"

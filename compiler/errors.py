@@ -151,6 +151,34 @@ class ConcreteValueError(LossError, TypeError):
     """A decision needs the value of something of which only the type is known."""
 
 
+class BodyBranchError(ConcreteValueError):
+    """A Python decision inside of a structured loop or branch depends on what it computes."""
+
+
+class CarryError(WengertError, TypeError):
+    """What a loop carries changes its structure, shape or dtype from one step to the next."""
+
+
+class BranchMismatchError(WengertError, TypeError):
+    """The two branches of ``cond`` return different structures, shapes or dtypes."""
+
+
+class PredicateError(WengertError, TypeError):
+    """The condition of ``cond`` or ``while_loop`` is not a single truth value."""
+
+
+class PolicyError(WengertError, ValueError):
+    """``checkpoint`` is to keep variables that the function does not compute."""
+
+
+class SnapshotsError(WengertError, ValueError):
+    """A number of states to keep that is no positive integer, or that this loop cannot keep."""
+
+
+class TripCountError(WengertError, ValueError):
+    """A loop whose number of steps is not given, or is given differently by two arguments."""
+
+
 class RandomnessError(LossError, RuntimeError):
     """Random numbers are drawn inside a traced function."""
 

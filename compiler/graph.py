@@ -41,6 +41,11 @@ class Node:
         """Static parameters by name."""
         return dict(zip(self.op.params, self.params, strict=True))
 
+    @property
+    def bodies(self) -> "tuple[Graph, ...]":
+        """The graphs among the parameters: branches, and bodies of loops."""
+        return tuple([p for p in self.params if isinstance(p, Graph)]) if self.op.bodies else ()
+
     def __repr__(self) -> str:
         return f"<{self.op.name}: {self.type}>"
 
@@ -98,8 +103,9 @@ class Graph:
         return hash((self.name, len(self.nodes)))
 
     def count(self, *names: str) -> int:
-        """How many nodes apply one of the named operators."""
-        return sum(node.op.name in names for node in self.nodes)
+        """How many nodes apply one of the named operators, inside of bodies too."""
+        return sum((node.op.name in names) + sum(body.count(*names) for body in node.bodies)
+                   for node in self.nodes)
 
 
 def constant_key(value: Any) -> tuple[Any, ...]:
@@ -184,6 +190,8 @@ _TYPES: dict[tuple[Any, ...], Any] = {}
 
 def infer(op: Op, types: tuple[Any, ...], params: Params) -> Any:
     """Type of a node; results are cached, since programs repeat few combinations."""
+    if op.bodies:                                              # made for these bodies
+        return op.type_rule(*types, **dict(zip(op.params, params, strict=True)))
     key = (op, types, params)
     found = _TYPES.get(key)
     if found is None:
@@ -317,6 +325,19 @@ def rebuild(graph: Graph, change: Callable[[Builder, Node, tuple[Node, ...]], No
     for guard in graph.guards:
         builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
     return builder.graph([new[n] for n in graph.outputs])
+
+
+def with_bodies(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
+    """The graph with ``change`` applied to the bodies that its nodes hold."""
+    if not any(node.op.bodies for node in graph.nodes):
+        return graph
+
+    def changed(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:
+        if not args and not node.op.bodies:
+            return keep_leaf(builder, node)
+        return builder.emit(node.op, args, tuple(
+            [change(p) if isinstance(p, Graph) else p for p in node.params]))
+    return rebuild(graph, changed)
 
 
 def keep_leaf(builder: Builder, node: Node) -> Node:

@@ -8,10 +8,14 @@
       guard %2 is 1.0
       return %2
     }
+
+The bodies of structured operators follow as graphs of their own, ``body1: graph step(...)``, which
+the nodes name: ``loop(%0; test=None, body=body1, ...)``.
 """
 
 import ast
 import re
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,10 +31,18 @@ _SUBSCRIPTS = str.maketrans("-0123456789", "₋₀₁₂₃₄₅₆₇₈₉")
 
 def format_graph(graph: Graph) -> str:
     """Text form; ``parse`` is its inverse."""
+    bodies: list[Graph] = []
+    blocks = [_block(graph, bodies)]
+    for number, body in enumerate(bodies, 1):       # which grows as bodies hold others
+        blocks.append(f"body{number}: {_block(body, bodies)}")
+    return "\n".join(blocks)
+
+
+def _block(graph: Graph, bodies: list[Graph]) -> str:
     index = {node: i for i, node in enumerate(graph.nodes)}
     inputs = ", ".join(f"%{index[n]}{_label(n)}: {n.type}" for n in graph.inputs)
     lines = [f"graph {graph.name}({inputs}) {{"]
-    lines += [f"  {_line(node, index)}" for node in graph.nodes if node.op is not INPUT]
+    lines += [f"  {_line(node, index, bodies)}" for node in graph.nodes if node.op is not INPUT]
     lines += [f"  guard %{index[g.node]} is {g.expected!r}" for g in graph.guards]
     lines.append(f"  return {', '.join(f'%{index[n]}' for n in graph.outputs)}")
     return "\n".join([*lines, "}"])
@@ -61,15 +73,26 @@ def type_text(type: Any) -> str:
     return f"({', '.join(map(str, type))})"
 
 
-def _line(node: Node, index: dict[Node, int]) -> str:
+def _line(node: Node, index: dict[Node, int], bodies: list[Graph] | None = None) -> str:
     left = f"%{index.get(node, '?')}: {type_text(node.type)}"
     if node.op in (CONSTANT, CAPTURED):
         return f"{left} = {node.op.name}({value_text(node)})"
     operands = ", ".join(f"%{index.get(a, '?')}" for a in node.args)
     # Not ``settings``: the verifier shows nodes whose parameters do not fit, too.
     pairs = zip(node.op.params, node.params, strict=False)
-    settings = ", ".join(f"{k}={v!r}" for k, v in pairs)
+    settings = ", ".join(f"{k}={setting_text(v, bodies)}" for k, v in pairs)
     return f"{left} = {node.op.name}({operands}{'; ' if settings else ''}{settings})"
+
+
+def setting_text(value: Any, bodies: list[Graph] | None = None) -> str:
+    """A static parameter; graphs by their place in the list of bodies, or by name."""
+    if not isinstance(value, Graph):
+        return repr(value)
+    if bodies is None:
+        return f"<{value.name}>"
+    if value not in bodies:
+        bodies.append(value)
+    return f"body{bodies.index(value) + 1}"
 
 
 def value_text(node: Node) -> str:
@@ -93,6 +116,15 @@ def parse(text: str, table: dict[str, Op] | None = None) -> Graph:
     """
     table = TABLE if table is None else table
     lines = [line.strip() for line in text.strip().splitlines()]
+    ends = [i for i, line in enumerate(lines) if line == "}"] or [len(lines) - 1]
+    bodies: dict[str, Graph] = {}
+    for start, end in reversed(list(pairwise([-1, *ends]))[1:]):    # bodies stand after their users
+        name, _, first = lines[start + 1].partition(": ")
+        bodies[name] = _parse_block([first, *lines[start + 2:end + 1]], table, bodies)
+    return _parse_block(lines[:ends[0] + 1], table, bodies)
+
+
+def _parse_block(lines: list[str], table: dict[str, Op], bodies: dict[str, Graph]) -> Graph:
     header = re.match(r"graph (\w+)\((.*)\) \{$", lines[0])
     if header is None or lines[-1] != "}":
         raise ParseError(f"{lines[0]!r} is not the first line of a graph.")
@@ -116,13 +148,14 @@ def parse(text: str, table: dict[str, Op] | None = None) -> Graph:
             reference, expected = line[len("guard %"):].split(" is ")
             guards.append(Guard(nodes[int(reference)], _number(expected)))
         else:
-            number, node = _parse_node(line, nodes, table)
+            number, node = _parse_node(line, nodes, table, bodies)
             nodes[number] = node
     ordered = tuple(nodes[i] for i in sorted(nodes))
     return Graph(header[1], tuple(inputs), tuple(outputs), ordered, tuple(guards))
 
 
-def _parse_node(line: str, nodes: dict[int, Node], table: dict[str, Op]) -> tuple[int, Node]:
+def _parse_node(line: str, nodes: dict[int, Node], table: dict[str, Op],
+                bodies: dict[str, Graph]) -> tuple[int, Node]:
     found = _NODE.match(line)
     if found is None:
         raise ParseError(f"{line!r} is not a node.")
@@ -142,7 +175,8 @@ def _parse_node(line: str, nodes: dict[int, Node], table: dict[str, Op]) -> tupl
     if settings:
         call = ast.parse(f"f({settings})", mode="eval").body
         assert isinstance(call, ast.Call)
-        values = {k.arg: ast.literal_eval(k.value) for k in call.keywords}
+        values = {k.arg: bodies[k.value.id] if isinstance(k.value, ast.Name)
+                  else ast.literal_eval(k.value) for k in call.keywords}
     return int(number), Node(op, args, tuple(values[p] for p in op.params), type)
 
 

@@ -10,7 +10,8 @@ def verify(graph: Graph) -> Graph:
 
     Rules: operands come before their users; every input is listed, once, and no other node is
     an input; outputs and guards are nodes of the graph; stored types are those the type rules
-    give; parameters are as many as the row names; only constants have values.
+    give; parameters are as many as the row names; only constants have values; bodies are well
+    formed themselves, and have no guards.
 
     Raises:
         VerifyError: with the neighbourhood of the offending node.
@@ -21,6 +22,9 @@ def verify(graph: Graph) -> Graph:
         if problem:
             raise VerifyError(f"node {position}: {problem}\n{format_excerpt(graph, position)}")
         seen.add(node)
+        for body in node.bodies:
+            if verify(body).guards:
+                raise VerifyError(f"node {position}: a body has guards.")
     inputs = [node for node in graph.nodes if node.op is INPUT]
     if set(inputs) != set(graph.inputs) or len(inputs) != len(graph.inputs):
         raise VerifyError("The listed inputs are not the input nodes of the graph.")

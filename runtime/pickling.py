@@ -9,7 +9,7 @@ import functools
 import pickle
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..compiler.errors import UnavailableFunctionError
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node
@@ -50,11 +50,18 @@ def unpack_spec(packed: Any) -> Any:
 
 # -- graphs: nested as nodes are, pickle's recursion would not reach far --------------------------
 
+class _Body(NamedTuple):
+    """A packed graph among a node's parameters."""
+
+    packed: Any
+
+
 def pack_graph(graph: Graph) -> Any:
     """A graph as a flat table."""
     index = {node: i for i, node in enumerate(graph.nodes)}
-    rows = [(_op_name(node), tuple(index[a] for a in node.args), node.params, node.type,
-             node.origin, node.value) for node in graph.nodes]
+    rows = [(_op_name(node), tuple(index[a] for a in node.args), tuple(
+                 _Body(pack_graph(p)) if isinstance(p, Graph) else p for p in node.params),
+             node.type, node.origin, node.value) for node in graph.nodes]
     guards = [(index[g.node], g.expected, g.origin) for g in graph.guards]
     return (graph.name, [index[n] for n in graph.inputs], [index[n] for n in graph.outputs], rows,
             guards)
@@ -66,6 +73,7 @@ def unpack_graph(packed: Any) -> Graph:
     nodes: list[Node] = []
     for op, args, params, type, origin, value in rows:
         row = (_LEAVES.get(op) or TABLE[op]) if isinstance(op, str) else op
+        params = tuple(unpack_graph(p.packed) if isinstance(p, _Body) else p for p in params)
         nodes.append(Node(row, tuple(nodes[i] for i in args), params, type, origin, value))
     return Graph(name, tuple(nodes[i] for i in inputs), tuple(nodes[i] for i in outputs),
                  tuple(nodes), tuple(Guard(nodes[i], e, o) for i, e, o in guards))

@@ -84,6 +84,23 @@ class Pullback:
 
 
 @dataclass(frozen=True)
+class Structured:
+    """An operator with graphs among its parameters: its rules transform these bodies.
+
+    ``how`` holds the transforms of graphs (see ``transforms/bodies.py``), which lie above the rows.
+
+    * ``push(how, args, tangents, **params)`` gives the results and their tangents, from one node.
+    * ``pull(how, args, cts, wanted, **params)`` gives the cotangents of the wanted operands; those
+      of the results and of the operands are None where they are zero.
+    * ``batch(how, args, batched, size, **params)`` gives the results, all of them batched.
+    """
+
+    push: Rule
+    pull: Rule
+    batch: Rule
+
+
+@dataclass(frozen=True)
 class ZeroDerivative:
     """The derivative exists almost everywhere and is zero (rounding, comparison, sign).
 
@@ -100,8 +117,8 @@ class NoDerivative:
     reason: str
 
 
-Derivative = (Elementwise | Linear | Multilinear | General | Pullback | ZeroDerivative
-              | NoDerivative | DerivativeNotImplemented)
+Derivative = (Elementwise | Linear | Multilinear | General | Pullback | Structured
+              | ZeroDerivative | NoDerivative | DerivativeNotImplemented)
 
 
 @dataclass(frozen=True)
@@ -153,6 +170,7 @@ class Op:
             by element without a batching rule, else everything on everything.
         copies: whether elements of the result are sums of elements of the operands, those that
             the flow names.
+        bodies: names of the parameters that hold graphs (or None).
     """
 
     name: str
@@ -173,6 +191,7 @@ class Op:
     results: tuple[str, ...] = ()
     flow: Rule | None = None
     copies: bool = False
+    bodies: tuple[str, ...] = ()
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Compute on arrays; record a node when an operand is traced."""

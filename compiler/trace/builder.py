@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arraytype import ArrayType, is_python_number
-from ..errors import ConcreteValueError, LeakedTracerError, ObjectArrayError
+from ..errors import BodyBranchError, ConcreteValueError, LeakedTracerError, ObjectArrayError
 from ..graph import CAPTURED, CONSTANT, CURRENT, INPUT, Builder, Guard, Node, reachable
 from ..interpret import compute
 from ..ops import arithmetic, contraction, indexing, layout, reduction
@@ -37,6 +37,7 @@ class TraceBuilder(Builder):
         self.decided: set[Node] = set()
         self.constancy: dict[Node, bool] = {}
         self.row_major: dict[Node, bool] = {}
+        self.body_of: str | None = None     # the structured operator whose body is traced here
 
     def lift(self, value: Any) -> Any:
         """The node that stands for any operand: tracer, number, array or sequence."""
@@ -99,6 +100,12 @@ class TraceBuilder(Builder):
         if source is not None:
             builder, outer_node = source
             return builder.concrete(outer_node)
+        if self.body_of:
+            raise BodyBranchError(
+                f"Something inside of {self.body_of} (an if or while, int, a slice's bound, an "
+                "opaque function) needs a value that differs from step to step, or is known at run "
+                "time only.",
+                "Use wengert.cond or np.where, or decide outside of it.", locate())
         raise ConcreteValueError(
             "A decision depends on a value of which only the type is known.",
             "Pass an example value instead of a type.", locate())
@@ -114,7 +121,12 @@ class TraceBuilder(Builder):
         return value
 
     def presume(self, node: Node, expected: Any) -> Any:
-        """The same, or what is expected where the value is not known or has none."""
+        """The same, or what is expected where the value is not known or has none.
+
+        The body of a loop or branch has no guards: it takes for granted what is expected.
+        """
+        if self.body_of:
+            return expected
         if self.knows(node):
             with suppress(np.linalg.LinAlgError):
                 return self.decide(node)
@@ -194,14 +206,32 @@ def stack_objects(array: np.ndarray[Any, Any]) -> Any:
 
 
 def deepest(values: Sequence[Any]) -> "TraceBuilder | None":
-    """The innermost trace among the operands."""
+    """The innermost trace among the operands, or that of the body where they are used."""
+    found = _deepest(values)
+    return found if found is None or found is CURRENT.builder else inmost(found)
+
+
+def inmost(builder: TraceBuilder) -> TraceBuilder:
+    """Where to record what happens to a trace's value: inside of a body that uses it.
+
+    What a branch computes from outer values alone must not be computed when it is not taken.
+    """
+    current: Any = CURRENT.builder
+    while current is not None and current.depth > builder.depth:
+        if current.body_of:
+            return current  # type: ignore[no-any-return]
+        current = current.outer
+    return builder
+
+
+def _deepest(values: Sequence[Any]) -> "TraceBuilder | None":
     found: TraceBuilder | None = None
     for value in values:
         if is_traced(value):
             if found is None or value.builder.depth > found.depth:
                 found = value.builder
         elif isinstance(value, (list, tuple)):
-            inner = deepest(value)
+            inner = _deepest(value)
             if inner is not None and (found is None or inner.depth > found.depth):
                 found = inner
     return found

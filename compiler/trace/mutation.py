@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import MutationError, UnsupportedArgumentError
-from ..graph import INPUT, Builder, Node
+from ..graph import CURRENT, INPUT, Builder, Node
 from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.index_form import canonical_index as canonical_form
 from ..ops.index_form import getitem_shape, numpy_index
 from ..ops.table import BY_FUNCTION
+from .builder import inmost
 from .locate import locate
 from .registry import FUNCTIONS, unsupported
 
@@ -39,10 +40,20 @@ class View(NamedTuple):
     is_view: Callable[[Any], bool] | None = None
 
 
+def read_view(view: View, builder: Builder, base: Node) -> Node:
+    """The view's node; it belongs to the base's trace, also where a body looks at it."""
+    around = CURRENT.builder
+    CURRENT.builder = builder
+    try:
+        return view.read(builder, base)
+    finally:
+        CURRENT.builder = around
+
+
 def view_of(base: "Tracer", view: View) -> "Tracer":
     """A tracer that is a view of another one."""
     node = base.node
-    out = type(base)(base.builder, view.read(base.builder, node), boxed=True)
+    out = type(base)(base.builder, read_view(view, base.builder, node), boxed=True)
     out._base, out._view, out._seen = base, view, node
     return out
 
@@ -189,6 +200,7 @@ def setitem(x: "Tracer", index: Any, value: Any) -> None:
     if not (x.shape or x.boxed):
         raise TypeError("'float' object does not support item assignment")
     builder = x.builder
+    _refuse_outer(x)
     template, arrays = canonical_index(x, index)
     value_node = builder.lift(value)
     if value_node.type.dtype != x.dtype:
@@ -224,6 +236,7 @@ def _drop_leading_ones(builder: Builder, value: Node, ndim: int) -> Node:
 
 def in_place(x: "Tracer", new: "Tracer") -> "Tracer":
     """``x op= y``: write the result into the array ``x`` is, or is a view of."""
+    _refuse_outer(x)
     if new.shape != x.shape:
         raise MutationError(
             f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast "
@@ -240,6 +253,15 @@ def in_place(x: "Tracer", new: "Tracer") -> "Tracer":
             "Return it from the inner function and assign it outside.", locate())
     assign(x, new.node)
     return x
+
+
+def _refuse_outer(x: "Tracer") -> None:
+    """A body may write to its own arrays only."""
+    inner = inmost(x.builder)
+    if inner is not x.builder:
+        raise MutationError(
+            f"A body of {inner.body_of} assigns into an array of the function around it.",
+            "Carry the array: take it as an argument and return it.", locate())
 
 
 def reshape_scalar(x: "Tracer") -> "Tracer":

@@ -20,7 +20,7 @@ from ..errors import (
 )
 from ..graph import CURRENT, Graph, Node, inline
 from . import composites  # noqa: F401  (registers NumPy's functions)
-from .builder import TraceBuilder, stack_objects
+from .builder import TraceBuilder, inmost, stack_objects
 from .captures import Captures, captured_by
 from .conversions import redirect
 from .interception import intercept, stand_in_for
@@ -82,13 +82,14 @@ def leaf_names(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapp
             base = f"{kind.name}{i - len(parameters) + 1}"
         else:
             base = kind.name
-        names += _path_names(base, arg)
+        names += path_names(base, arg)
     for key, value in sorted(kwargs.items()):
-        names += _path_names(key, value)
+        names += path_names(key, value)
     return names
 
 
-def _path_names(base: str, value: Any) -> list[str]:
+def path_names(base: str, value: Any) -> list[str]:
+    """A name for every leaf of one argument."""
     if is_traceable(value):
         return [base]
     return ["_".join([base, *map(str, path)]) for path in paths(value)]
@@ -103,7 +104,8 @@ def function_name(function: Any) -> str:
 
 
 def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names: Sequence[str],
-          values: bool = True, captures: Captures | None = None) -> Staged:
+          values: bool = True, captures: Captures | None = None, body_of: str | None = None
+          ) -> Staged:
     """Trace a function.
 
     Args:
@@ -113,21 +115,23 @@ def stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names:
         names: one a leaf.
         values: whether the leaves' values may decide branches.
         captures: of the function and of static arguments; looked for here if not given.
+        body_of: the structured operator that this is a body of.
     """
     if captures is None:
         captures = captured_by(function, *[leaf for leaf in leaves if not is_traceable(leaf)])
     for _ in range(_MAX_ATTEMPTS):
         try:
-            return _stage(function, leaves, spec, names, values, captures)
+            return _stage(function, leaves, spec, names, values, captures, body_of)
         except ConversionError as error:
             if not redirect(error):
                 raise
-    return _stage(function, leaves, spec, names, values, captures)
+    return _stage(function, leaves, spec, names, values, captures, body_of)
 
 
 def _stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names: Sequence[str],
-           values: bool, captures: Captures) -> Staged:
+           values: bool, captures: Captures, body_of: str | None) -> Staged:
     builder = TraceBuilder(function_name(function), locates=True)
+    builder.body_of = body_of
     builder.by_reference = {id(a): a for a in captures.arrays}
     inputs: list[Tracer] = []
     given: list[Any] = []
@@ -218,6 +222,6 @@ def definition(function: Any) -> Origin | None:
 def inline_call(graph: Graph, args: Sequence[Any]) -> list[Any]:
     """Apply a graph to operands of which some are traced, inside their trace."""
     tracers = [a for a in args if isinstance(a, Tracer)]
-    builder = max((t.builder for t in tracers), key=lambda b: b.depth)
+    builder = inmost(max((t.builder for t in tracers), key=lambda b: b.depth))
     nodes = inline(builder, graph, [builder.lift(a) for a in args])
     return [Tracer(builder, n) for n in nodes]

@@ -28,6 +28,7 @@ from . import mutation, python_errors
 from .builder import TraceBuilder as TraceBuilder
 from .builder import contains_tracer as contains_tracer
 from .builder import deepest as deepest
+from .builder import inmost as inmost
 from .builder import is_traced as is_traced
 from .builder import stack_objects as stack_objects
 from .conversions import is_assignment, is_formatting
@@ -59,6 +60,7 @@ def wrap(builder: TraceBuilder, node: Node) -> Any:
 def enter(function: Any, builder: TraceBuilder, args: Sequence[Any], kwargs: dict[str, Any],
           frame: Any) -> Any:
     """Call one of our functions on behalf of the user's line, and name its result after it."""
+    builder = inmost(builder)
     if builder.origin is not None or not builder.locates:     # already inside such a call
         return function(*args, **kwargs)
     origin = locate(frame)
@@ -130,7 +132,7 @@ class Tracer:
                 if self._view.is_view is not None:
                     mutation.settle(self)
                     return self.node
-                self._node = self._view.read(self.builder, base)
+                self._node = mutation.read_view(self._view, self.builder, base)
                 self._seen = base
         return self._node
 
@@ -230,7 +232,8 @@ class Tracer:
             return np.array(self.builder.concrete(node), dtype)
         if self.dtype.kind in "iub" and dtype is not object and self.builder.locates:
             value = np.array(self.builder.concrete(node))
-            self.builder.decide(FUNCTIONS[np.all](self == value).node)
+            same = FUNCTIONS[np.all](self == value)
+            same.builder.decide(same.node)
             return value if dtype is None else value.astype(dtype)
         if dtype is not None and np.dtype(dtype) != object:
             raise self._conversion("a plain array", "Use NumPy functions on the value itself.")
@@ -338,10 +341,10 @@ class Tracer:
         if self.size != 1:
             raise ValueError("The truth value of an array with more than one element is "
                              "ambiguous. Use a.any() or a.all()")
-        node, value = self.node, cast(Any, self)
-        if node.type.dtype != bool:
-            node = mutation.reshape_scalar(value != 0).node
-        return bool(self.builder.decide(node))
+        if self.dtype == bool:
+            return bool(self.builder.decide(self.node))
+        truth = mutation.reshape_scalar(cast(Any, self) != 0)
+        return bool(truth.builder.decide(truth.node))
 
     def __index__(self) -> int:
         if self.shape or self.dtype.kind not in "iub":
@@ -352,7 +355,8 @@ class Tracer:
         if self.size != 1:
             raise TypeError("only length-1 arrays can be converted to Python scalars")
         whole = self if self.dtype.kind in "iub" else arithmetic.convert(self, dtype="int64")
-        return int(self.builder.decide(mutation.reshape_scalar(whole).node))
+        number = mutation.reshape_scalar(whole)
+        return int(number.builder.decide(number.node))
 
     def __float__(self) -> float:
         node = self.node

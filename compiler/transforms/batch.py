@@ -9,8 +9,10 @@ from ..arraytype import ArrayType
 from ..errors import BatchAxisError, BatchedBranchError, Origin, WengertError
 from ..graph import INPUT, PICK, Graph, Guard, Node, inline, keep_leaf
 from ..ops import layout
+from ..ops.row import Structured
 from ..ops.ties import coincide
 from ..trace.tracer import TraceBuilder, Tracer, wrap
+from .bodies import HOW
 
 
 def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = None
@@ -67,6 +69,17 @@ def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = N
     builder.closed = True
     return (builder.graph([new[n] for n in graph.outputs]),
             [n in has_axis for n in graph.outputs])
+
+
+HOW.batch = batch
+
+
+def _inline(anchor: Tracer, graph: Graph, args: Sequence[Tracer]) -> list[Tracer]:
+    builder = anchor.builder
+    return [Tracer(builder, n) for n in inline(builder, graph, [builder.lift(a) for a in args])]
+
+
+HOW.inline = _inline
 
 
 def batched_branch(where: Origin | None) -> BatchedBranchError:
@@ -132,7 +145,10 @@ def _moved(builder: TraceBuilder, node: Node, source: int, destination: int) -> 
 def _batched_node(builder: TraceBuilder, node: Node, args: list[Tracer],
                   flags: tuple[bool, ...], size: int) -> Any:
     """The batched node, or a tuple of them for an operator with several results."""
-    if node.op.batch is not None:
+    derivative = node.op.derivative
+    if isinstance(derivative, Structured):
+        out = derivative.batch(HOW, args, flags, size, **node.settings)
+    elif node.op.batch is not None:
         out = node.op.batch(tuple(args), flags, **node.settings)
     else:
         out = node.op(*_align(args, flags, node.type.ndim), **node.settings)

@@ -18,9 +18,11 @@ from ..ops.row import (
     NoDerivative,
     Partial,
     Pullback,
+    Structured,
     ZeroDerivative,
 )
 from ..trace.tracer import TraceBuilder, Tracer, wrap
+from .bodies import HOW
 from .ties import with_limits
 
 Tangent = Any   # a tracer, or None for zero
@@ -144,6 +146,7 @@ def is_differentiable(type: Any) -> bool:
 def push_forward(builder: TraceBuilder, graph: Graph, new: dict[Node, Node],
                  tangents: dict[Node, Tangent]) -> None:
     """Copy the nodes of a graph, extending ``tangents`` from the inputs to all nodes."""
+    several: dict[Node, Sequence[Tracer]] = {}      # the results of structured operators
     for node in graph.nodes:
         if node.op is INPUT:
             continue
@@ -151,6 +154,18 @@ def push_forward(builder: TraceBuilder, graph: Graph, new: dict[Node, Node],
             new[node] = keep_leaf(builder, node)
             continue
         builder.origin = node.origin
+        if node.op is PICK and node.args[0] in several:
+            index = node.params[0]
+            _take(new, tangents, node, several[node.args[0]][index], tangents[node.args[0]][index])
+            continue
+        if isinstance(node.op.derivative, Structured):
+            ts = [tangents.get(a) for a in node.args]
+            if any(t is not None for t in ts) and is_differentiable(node.type):
+                args = [wrap(builder, new[a]) for a in node.args]
+                several[node], tangents[node] = node.op.derivative.push(
+                    HOW, args, ts, **node.settings)
+                new[node] = several[node][0].node.args[0]
+                continue
         copy = builder.emit(node.op, tuple([new[a] for a in node.args]), node.params)
         new[node] = copy
         arg_tangents = [tangents.get(a) for a in node.args]
@@ -162,6 +177,18 @@ def push_forward(builder: TraceBuilder, graph: Graph, new: dict[Node, Node],
     builder.origin = None
     for guard in graph.guards:
         builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
+
+
+def _take(new: dict[Node, Node], tangents: dict[Node, Tangent], node: Node, value: Tracer,
+          tangent: Tangent) -> None:
+    """One result of a structured operator and its tangent, under the user's name."""
+    new[node] = value.node
+    if tangent is not None:
+        tangents[node] = fit_tangent(tangent, node.type)
+    if node.origin and node.origin.name:
+        value.node.origin = node.origin
+        if tangent is not None and tangents[node].node.op is PICK:
+            tangents[node].node.origin = node.origin._replace(name=f"{node.origin.name}_dot")
 
 
 def _node_tangent(builder: TraceBuilder, node: Node, copy: Node, tangents: list[Tangent]
@@ -183,6 +210,15 @@ def jvp(graph: Graph, wrt: Sequence[int], name: str | None = None) -> Graph:
     of the graph, then the tangent of each.
     """
     graph, outputs = with_limits(graph, wrt, jvp)
+    return push_body(graph, wrt, range(len(graph.outputs)), name, outputs)[0]
+
+
+def push_body(graph: Graph, wrt: Sequence[int], filled: Sequence[int] = (), name: str | None = None,
+              outputs: Sequence[Node] | None = None) -> tuple[Graph, list[int]]:
+    """The same with tangents of those outputs only that may have one, or are to have it.
+
+    The tangents may be those of other nodes, ``outputs``, which have the same values.
+    """
     builder = TraceBuilder(name or f"{graph.name}_jvp")
     new = {node: keep_leaf(builder, node) for node in graph.inputs}
     tangents: dict[Node, Tangent] = {}
@@ -192,12 +228,18 @@ def jvp(graph: Graph, wrt: Sequence[int], name: str | None = None) -> Graph:
         tangents[node] = Tracer(builder, builder.input(node.type.strong, label))
     push_forward(builder, graph, new, tangents)
     values = [new[n] for n in graph.outputs]
-    out_tangents = []
-    for node in outputs:
+    out_tangents, found = [], []
+    for position, node in enumerate(outputs or graph.outputs):
         t = tangents.get(node)
+        if t is None and position not in filled:
+            continue
         if t is None:
             t = zeros(builder, node.type if node.type.differentiable
                       else ArrayType(node.type.shape, np.dtype(float)))
         out_tangents.append(t.node)
+        found.append(position)
     builder.closed = True
-    return builder.graph(values + out_tangents)
+    return builder.graph(values + out_tangents), found
+
+
+HOW.push = push_body

@@ -23,9 +23,11 @@ from ..ops.row import (
     Linear,
     Multilinear,
     Pullback,
+    Structured,
     ZeroDerivative,
 )
 from ..trace.tracer import TraceBuilder, Tracer, wrap
+from .bodies import HOW
 from .jvp import (
     evaluate_partial,
     fit_tangent,
@@ -105,6 +107,10 @@ def pull_back(builder: TraceBuilder, node: Node, args: Sequence[Tracer], out: An
                        for i, want in enumerate(wanted)]
         case Pullback(pull):
             cts = list(pull(tuple(args), out, ct, **node.settings))
+        case Structured(pull=pull):
+            fitted = [None if c is None or not kind.differentiable else fit_tangent(c, kind)
+                      for c, kind in zip(ct, node.type, strict=True)]
+            cts = pull(HOW, args, fitted, wanted, **node.settings)
         case _:
             raise refuse(node)
     return [None if c is None else fit_cotangent(c, arg.type)

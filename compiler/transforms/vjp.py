@@ -1,6 +1,6 @@
 """Reverse mode: values forward, then cotangents backward along the same list of nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from ..arraytype import ArrayType
 from ..graph import PICK, Graph, Guard, Node, keep_leaf, needed
 from ..ops.row import ZeroDerivative
 from ..trace.tracer import TraceBuilder, Tracer
+from .bodies import HOW
 from .jvp import fit_tangent, is_differentiable, jvp, zeros
 from .ties import with_limits
 from .transpose import Cotangents, accumulate, sweep
@@ -43,16 +44,7 @@ def vjp(graph: Graph, wrt: Sequence[int], seeded: Sequence[int] | None = None,
     """
     graph, smooth = with_limits(graph, wrt, jvp)
     builder = TraceBuilder(name or f"{graph.name}_vjp")
-    new = {node: keep_leaf(builder, node) for node in graph.inputs}
-    for node in graph.nodes:
-        if node in new:
-            continue
-        builder.origin = node.origin
-        new[node] = keep_leaf(builder, node) if not node.args else builder.emit(
-            node.op, tuple([new[a] for a in node.args]), node.params)
-    builder.origin = None
-    for guard in graph.guards:
-        builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
+    new = _copy(builder, graph)
     cts: Cotangents = {}
     for position in range(len(graph.outputs)) if seeded is None else seeded:
         node = smooth[position]
@@ -66,12 +58,69 @@ def vjp(graph: Graph, wrt: Sequence[int], seeded: Sequence[int] | None = None,
         ct = cts.get(node)
         found.append((zeros(builder, node.type) if ct is None
                       else fit_tangent(ct, node.type)).node)
+    return _without_tangents(builder, [new[n] for n in graph.outputs] + found)
+
+
+def pull_body(graph: Graph, wrt: Sequence[int], seeded: Sequence[int], sums: Sequence[int] = (),
+              filled: Sequence[int] = (), given: Sequence[int] = ()) -> tuple[Graph, list[int]]:
+    """The cotangents alone, of those inputs that may have one or are to have it.
+
+    Inputs: those of the graph, a cotangent for each seeded output, for each input in ``sums`` what
+    its cotangent is added to, and the values of the outputs ``given``, which are not computed then.
+    """
+    builder = TraceBuilder(f"{graph.name}_vjp")
+    known = {}
+    for position in given:
+        node = graph.outputs[position]
+        known[node] = builder.input(node.type, node.origin.name if node.origin else None)
+    late = list(builder.inputs)
+    builder.inputs.clear()
+    new = _copy(builder, graph, known)
+    cts: Cotangents = {}
+    for position in seeded:
+        node = graph.outputs[position]
+        accumulate(builder, cts, node, _seed_input(builder, node, position))
+    for position in sums:
+        node = graph.inputs[position]
+        accumulate(builder, cts, node, _seed_input(builder, node, position))
+    sweep(builder, graph.nodes, vary(graph, wrt), cts, new)
+    outputs, found = [], []
+    for position in wrt:
+        node = graph.inputs[position]
+        ct = cts.get(node)
+        if ct is not None or position in filled:
+            ct = zeros(builder, node.type) if ct is None else fit_tangent(ct, node.type)
+            outputs.append(ct.node)
+            found.append(position)
+    builder.inputs += late
+    return _without_tangents(builder, outputs), found
+
+
+def _copy(builder: TraceBuilder, graph: Graph, known: Mapping[Node, Node] | None = None
+          ) -> dict[Node, Node]:
+    """Record the graph's own nodes, but for those that are known."""
+    new = {node: keep_leaf(builder, node) for node in graph.inputs} | dict(known or {})
+    for node in graph.nodes:
+        if node in new:
+            continue
+        builder.origin = node.origin
+        new[node] = keep_leaf(builder, node) if not node.args else builder.emit(
+            node.op, tuple([new[a] for a in node.args]), node.params)
+    builder.origin = None
+    for guard in graph.guards:
+        builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
+    return new
+
+
+def _without_tangents(builder: TraceBuilder, outputs: list[Node]) -> Graph:
     builder.closed = True
-    outputs = [new[n] for n in graph.outputs] + found
     # The tangents of linearized operators are dropped here; nothing that is kept uses them.
     kept = needed(builder.nodes, [*builder.inputs, *outputs, *[g.node for g in builder.guards]])
     return Graph(builder.name, tuple(builder.inputs), tuple(outputs), kept,
                  tuple(builder.guards))
+
+
+HOW.pull = pull_body
 
 
 def _unit_seed(builder: TraceBuilder, type: ArrayType) -> Tracer:
