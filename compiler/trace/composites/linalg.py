@@ -109,8 +109,8 @@ def _by_ties(ties: Ties, outs: Any, coincide: Any, a: Any, **params: Any) -> Any
     """The results of a factorization, of its row for coinciding values if there are any."""
     if not is_traced(a) or not a.size or a.size < 2:
         return outs
-    return ties.op(a, **params) if a.builder.presume(coincide(outs[ties.values]).node, False) \
-        else outs
+    tie = coincide(outs[ties.values])        # of the trace in whose body this is, maybe
+    return ties.op(a, **params) if tie.builder.presume(tie.node, False) else outs
 
 
 def factor_eigh(a: Any, lower: bool) -> Any:
