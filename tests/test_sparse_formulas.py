@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import wengert as wg
 from sparse_agreement import check
+from wengert.runtime import sparse
 
 N = 6
 A, B, D = 3.4, 1.0, 0.72
@@ -105,9 +106,21 @@ def test_branches_by_value():
 
 
 def test_what_has_no_formula_is_swept():
-    matrix = np.diag(np.ones(5), 1) + np.eye(6)
-    compiled = check(lambda x: np.sin(matrix @ x) * x, np.linspace(0.1, 1.0, 6))
-    assert "2 forward sweeps" in compiled.report()
+    compiled = check(lambda x: np.cumsum((x ** 2).reshape(3, 4), axis=1).ravel(),
+                     np.linspace(0.1, 1.0, 12))
+    assert "4 forward sweeps" in compiled.report()
+
+
+def test_constant_matrices(monkeypatch):
+    monkeypatch.setattr(sparse, "is_cheap", lambda *_: True)
+    matrix = np.diag(np.linspace(1.0, 2.0, 5), 1) + np.diag([2.0, 0.0, 1.0, 3.0, -1.0, 0.5])
+    x = np.linspace(0.1, 1.0, 6)
+    for function in (lambda x: np.sin(matrix @ x) * x, lambda x: (x ** 2) @ matrix,
+                     lambda x: matrix @ (matrix @ x) * 2.0, lambda x: np.tensordot(matrix, x, 1),
+                     lambda x: np.einsum("ij,j->i", matrix, np.exp(x)),
+                     lambda x: (matrix[:3] @ (x ** 2).reshape(6, 1)).ravel()):
+        assert "by formulas" in check(function, x).report()
+    check(lambda x: np.exp(x) @ matrix @ x, x, wg.hessian)
 
 
 def test_a_chosen_direction_is_swept():
