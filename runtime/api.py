@@ -120,11 +120,12 @@ def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bo
 
     With ``sparse`` a SciPy sparse array comes back instead, one for each pair of a result and an
     argument, of shape (elements of the result, elements of the argument). Its pattern is found
-    from the graph and holds for all arguments of these shapes; it is evaluated by as few sweeps as
-    a colouring of its columns (or rows, with ``mode="auto"`` the better) has colours. ``True`` and
-    ``"csr"`` give compressed rows, ``"csc"`` columns, ``"coo"`` triples, ``"auto"`` rows or, where
-    more than a quarter of the entries may differ from zero, a dense array. The arrays of indices
-    are shared by all results and cannot be written to; ``.copy()`` makes ones that can.
+    from the graph and holds for all arguments of these shapes. It is evaluated by as few sweeps as
+    a colouring of its columns (or rows, with ``mode="auto"`` the better) has colours, or by
+    formulas for whole diagonals where that computes less. ``True`` and ``"csr"`` give compressed
+    rows, ``"csc"`` columns, ``"coo"`` triples, ``"auto"`` rows or, where more than a quarter of
+    the entries may differ from zero, a dense array. The arrays of indices are shared by all
+    results and cannot be written to; ``.copy()`` makes ones that can.
     ``.pattern``, ``.colors`` and ``.report()`` are there once specialized.
 
     Raises:

@@ -433,7 +433,7 @@ class Compiled:
 
     @property
     def colors(self) -> int:
-        """How many sweeps a sparse derivative takes."""
+        """How many colours a sparse derivative has: sweeps, unless there are formulas for it."""
         return self._sparse("colors").plan.recovery.n_colors
 
     def require_solvable(self) -> None:

@@ -77,7 +77,7 @@ def build_sparse(request: Request, staged: Staged, selection: Selection, name: s
         [p.entries for p in parts], dtypes, name)
     if plan.by_entry:
         derived = _picked(derive.jacobian(graph, wrt, outputs, name=name), parts)
-    elif written is not None and _is_cheap(written.cost, _elements(tangents, wrt), plan):
+    elif written is not None and is_cheap(written.cost, _elements(tangents, wrt), plan):
         derived, plan.by_entry = written.graph, True
     elif _is_large(plan, tangents, parts, request):
         return _in_chunks(graph, wrt[0], plan, parts[0], tangents, packing, name)
@@ -119,7 +119,7 @@ def _in_chunks(graph: Graph, wrt: int, plan: Plan, part: Part, tangents: Graph, 
     return derived, SparsePacking(packing, (part.block,), plan, Chunks(seeds, read.index))
 
 
-def _is_cheap(cost: int, sweep: int, plan: Plan) -> bool:
+def is_cheap(cost: int, sweep: int, plan: Plan) -> bool:
     """Whether formulas cost no more than sweeps; colours are counted only where that decides."""
     return cost <= plan.fewest * sweep or cost <= plan.recovery.n_colors * sweep
 

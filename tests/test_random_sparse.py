@@ -1,11 +1,14 @@
 """Random sparse programs: no entry is missing, and all are those of the dense derivative."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 import wengert as wg
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sparse_agreement import check
+from wengert.runtime import sparse
 
 # Statements on vectors of one length; v and w are earlier results, m a matrix with many zeros.
 STATEMENTS = (
@@ -71,9 +74,10 @@ def check_program(source, derivatives=(("f", wg.jacobian), ("g", wg.hessian))):
     exec(source, namespace)
     x = np.array([0.31, -0.52, 0.73, 0.14, -0.25, 0.66, -0.87, 0.48])
     for name, derivative in derivatives:
-        modes = ("auto", "forward", "reverse")
-        for mode in modes:
+        for mode in ("auto", "forward", "reverse"):
             check(namespace[name], x, derivative, mode=mode)
+        with mock.patch.object(sparse, "is_cheap", return_value=True):
+            check(namespace[name], x, derivative)
 
 
 FIXED = {"derandomize": True, "deadline": None, "database": None, "phases": [Phase.generate],

@@ -15,9 +15,13 @@ import numpy as np
 
 
 class Gather(NamedTuple):
-    """For each new element, the old element it depends on; −1 for none."""
+    """For each new element, the old element it depends on; −1 for none.
+
+    With ``weights`` the new element is that much of the old one; see ``Op.copies``.
+    """
 
     index: Any
+    weights: Any = None
 
 
 class Collect(NamedTuple):
@@ -207,5 +211,5 @@ def _through(i: int, shapes: Any, letters: Any, out: Any, sizes: Any, other: Any
     n_out = 1
     for c in out:
         n_out *= sizes[c]
-    return (Gather(number(mine, shapes[i])),
+    return (Gather(number(mine, shapes[i]), np.repeat(other[where], n_free)),
             Collect(number(out, [sizes[c] for c in out]), n_out))

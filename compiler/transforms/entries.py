@@ -16,8 +16,8 @@ import numpy as np
 from ..arraytype import ArrayType
 from ..graph import CONSTANT, INPUT, Graph, Guard, Node, keep_leaf
 from ..ops import arithmetic, indexing, layout
-from ..ops.flow import Collect, elements
-from ..ops.row import Elementwise, Linear
+from ..ops.flow import Collect, Gather, elements
+from ..ops.row import Elementwise, Linear, Multilinear
 from ..trace.tracer import TraceBuilder, Tracer, wrap
 from .pattern import Ints, Pattern
 from .sparsity import Constants
@@ -150,6 +150,8 @@ class _Walk:
             if partial is None or sum(a in self.terms for a in node.args) > 1:
                 raise _Unsupported       # not linear in one operand alone
             return self.applied(node, i, term)
+        if isinstance(derivative, Multilinear):
+            return self.weighted(node, i, term)
         if not isinstance(derivative, Linear) or not (
                 node.op.batch is None or node.op.copies or node.op.flow is elements):
             raise _Unsupported
@@ -170,6 +172,15 @@ class _Walk:
             def again(c: Any) -> Any:
                 return node.op(c, *rest, **node.settings)
         return self.moved(term, flow, shape, again)
+
+    def weighted(self, node: Node, i: int, term: Term) -> Term:
+        """A contraction with a constant that has zeros."""
+        flow = node.op.flow and node.op.flow(
+            i, tuple(a.type for a in node.args), node.type,
+            lambda j: self.constants(node.args[j]), **node.settings)
+        if not flow or not isinstance(flow[0], Gather) or flow[0].weights is None:
+            raise _Unsupported
+        return self.moved(term, flow, node.args[i].type.shape, None)
 
     def applied(self, node: Node, i: int, term: Term) -> Term:
         """An operator that is linear in its operand ``i``, element by element."""
@@ -227,6 +238,10 @@ class _Walk:
             if is_array and not np.array_equal(entry, np.arange(len(columns))):
                 coefficient = coefficient[entry]
             columns = columns[entry]
+            if step.weights is not None:
+                weights = step.weights[rows]
+                coefficient = coefficient * wrap(self.builder, self.builder.constant(weights))
+                is_array = True
         if not is_array and len(rows):
             used = (rows >= 0) & (columns >= 0)
             rows, columns = rows[used], columns[used]

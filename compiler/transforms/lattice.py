@@ -50,7 +50,8 @@ def lattices(pattern: Pattern, fewest: int, below: int) -> Iterator[tuple[str, I
             factors = _multipliers(np.unique(differences, axis=1), k)
             if factors is not None:
                 colors = sum(f * d for f, d in zip(factors, _digits(j, strides), strict=True)) % k
-                yield f"grid of strides {(1, *strides)}", np.asarray(colors).astype(np.int32)
+                name = f"grid of strides {(1, *strides)}" if strides else "one after the other"
+                yield name, np.asarray(colors).astype(np.int32)
 
 
 def _pairs(pattern: Pattern, rows: Ints) -> Ints:

@@ -1,0 +1,128 @@
+"""Sparse derivatives by formulas: what is computed, and where sweeps are taken instead."""
+
+import numpy as np
+import pytest
+import wengert as wg
+from sparse_agreement import check
+from wengert.runtime import sparse
+
+N = 6
+A, B, D = 3.4, 1.0, 0.72
+
+
+def reaction(u, v):
+    return B + u * u * v - (A + 1.0) * u, A * u - u * u * v
+
+
+def by_roll(y):
+    u, v = y.reshape(2, N, N)
+    du, dv = reaction(u, v)
+    for axis in (0, 1):
+        for k in (1, -1):
+            du = du + D * (np.roll(u, k, axis) - u)
+            dv = dv + D * (np.roll(v, k, axis) - v)
+    return np.concatenate([du.ravel(), dv.ravel()])
+
+
+def by_slices(y):
+    u, v = y.reshape(2, N, N)
+
+    def laplacian(w):
+        p = np.pad(w, 1, mode="edge")
+        return p[2:, 1:-1] + p[:-2, 1:-1] + p[1:-1, 2:] + p[1:-1, :-2] - 4.0 * w
+    du, dv = reaction(u, v)
+    return np.stack([du + D * laplacian(u), dv + D * laplacian(v)]).ravel()
+
+
+def in_place(y):
+    u, v = y.reshape(2, N, N)
+    out = np.zeros((2, N, N))
+    for d, w in zip(out, (u, v), strict=True):
+        d[1:] += w[:-1] - w[1:]
+        d[:-1] += w[1:] - w[:-1]
+        d[:, 1:] += w[:, :-1] - w[:, 1:]
+        d[:, :-1] += w[:, 1:] - w[:, :-1]
+        d *= D
+    du, dv = reaction(u, v)
+    out[0] += du
+    out[1] += dv
+    return out.ravel()
+
+
+Y = np.linspace(0.3, 1.7, 2 * N * N)
+
+
+@pytest.mark.parametrize(("rhs", "entries"), [(by_roll, 6), (by_slices, None), (in_place, None)])
+def test_the_brusselator_in_three_spellings(rhs, entries):
+    compiled = check(rhs, Y)
+    assert "entries by formulas, without sweeps" in compiled.report()
+    assert compiled.colors <= 12
+    assert "u * u" in compiled.source
+    assert "np.where" not in compiled.source
+    if entries:
+        assert compiled.pattern.nnz == entries * len(Y)
+
+
+def test_constants_cost_nothing():
+    """The Jacobian of a linear function is a constant: nothing is computed."""
+    compiled = check(lambda x: np.diff(x, n=2, append=0.0) * 3.0 + x[:-1], np.linspace(0.0, 1.0, 9))
+    assert [line for line in compiled.source.splitlines() if "return" in line] == \
+        ["    return table.copy()"]
+
+
+def test_equal_diagonals_are_computed_once():
+    compiled = check(lambda x: np.exp(x)[:-2] + np.exp(x)[2:] * x[1:-1], np.linspace(0.1, 1.0, 9))
+    assert compiled.source.count("= np.exp(x)\n") == 1
+
+
+def test_nonlinear_diffusion():
+    def heat(u):
+        flow = np.zeros(len(u) + 1)
+        flow[1:-1] = (1.0 + u[1:] ** 2) * (u[:-1] - u[1:])
+        return flow[:-1] - flow[1:]
+    compiled = check(heat, np.linspace(0.0, 1.0, 12))
+    assert "by formulas" in compiled.report()
+
+
+def test_sums_over_scattered_elements():
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(0, 20, (2, 60))
+
+    def forces(x):
+        out = np.zeros(20)
+        pull = np.sin(x[i] - x[j])
+        np.add.at(out, i, pull)
+        np.subtract.at(out, j, pull)
+        return out
+    x = rng.normal(size=20)
+    assert "by formulas" in check(forces, x).report()
+    check(lambda x: np.sum(np.cos(x[i] - x[j])), x, wg.hessian)
+
+
+def test_branches_by_value():
+    check(lambda x: np.where(x[1:] > 0.5, x[1:] * x[:-1], np.sin(x[:-1])), np.linspace(0, 1, 12))
+    check(lambda x: np.maximum(x[1:], x[:-1] ** 2).reshape(1, -1) * np.ones((3, 1)),
+          np.linspace(0.1, 1, 12))
+
+
+def test_what_has_no_formula_is_swept():
+    compiled = check(lambda x: np.cumsum((x ** 2).reshape(3, 4), axis=1).ravel(),
+                     np.linspace(0.1, 1.0, 12))
+    assert "4 forward sweeps" in compiled.report()
+
+
+def test_constant_matrices(monkeypatch):
+    monkeypatch.setattr(sparse, "is_cheap", lambda *_: True)
+    matrix = np.diag(np.linspace(1.0, 2.0, 5), 1) + np.diag([2.0, 0.0, 1.0, 3.0, -1.0, 0.5])
+    x = np.linspace(0.1, 1.0, 6)
+    for function in (lambda x: np.sin(matrix @ x) * x, lambda x: (x ** 2) @ matrix,
+                     lambda x: matrix @ (matrix @ x) * 2.0, lambda x: np.tensordot(matrix, x, 1),
+                     lambda x: np.einsum("ij,j->i", matrix, np.exp(x)),
+                     lambda x: (matrix[:3] @ (x ** 2).reshape(6, 1)).ravel()):
+        assert "by formulas" in check(function, x).report()
+    check(lambda x: np.exp(x) @ matrix @ x, x, wg.hessian)
+
+
+def test_a_chosen_direction_is_swept():
+    for mode in ("forward", "reverse"):
+        assert f"{mode} sweeps" in check(by_slices, Y, mode=mode).report()
