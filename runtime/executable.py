@@ -336,12 +336,13 @@ class Compiled:
         return staged, selection, leaves
 
     def _derive(self, args: tuple[Any, ...], kwargs: dict[str, Any], staged: Staged,
-                selection: Selection | Mapped | None) -> tuple[Graph, Packing]:
+                selection: Selection | Mapped | None, is_last: bool) -> tuple[Graph, Packing]:
         """Graph of the request and the packing of its results."""
         _, operand = self._split(args, kwargs)
         with no_trace():
             if isinstance(selection, Mapped):
-                return build_mapped(staged, selection, self.request.out_axes, self.name)
+                return build_mapped(staged, selection, self.request.out_axes, self.name,
+                                    is_last)
             graph, packing = build(self.request, staged, selection, self.name)
             if self.request.has_operand:
                 check_operand(self.request, graph, args[-1], packing, self.function)
@@ -358,7 +359,7 @@ class Compiled:
         for program in signature.retired:
             if program.is_of(staged):
                 return program
-        graph, packing = self._derive(args, kwargs, staged, selection)
+        graph, packing = self._derive(args, kwargs, staged, selection, is_last=True)
         if self.request.has_operand:
             graph = in_call_order(graph, flatten(args[-1])[0], flatten(kwargs)[0])
         by_element = is_by_element(graph if self.request.kind == "vmap" else staged.graph)
@@ -370,7 +371,7 @@ class Compiled:
         """Called inside another trace: record this function's graph there."""
         with _TRACING:
             staged, selection, leaves = self._trace(args, kwargs)
-            graph, packing = self._derive(args, kwargs, staged, selection)
+            graph, packing = self._derive(args, kwargs, staged, selection, is_last=False)
         _, operand = self._split(args, kwargs)
         inputs = [leaf for leaf in leaves if is_traceable(leaf)]
         results = inline_call(graph, [*inputs, *staged.lifted, *operand])

@@ -8,7 +8,7 @@ import numpy as np
 from ..arraytype import ArrayType
 from ..errors import BatchAxisError, BatchedBranchError, Origin, WengertError
 from ..graph import INPUT, PICK, Graph, Guard, Node, inline, keep_leaf
-from ..ops import layout
+from ..ops import indexing, layout
 from ..trace.tracer import TraceBuilder, Tracer, wrap
 
 
@@ -118,9 +118,35 @@ def batch_along(graph: Graph, size: int, in_axes: Sequence[int | None],
 
 
 def _moved(builder: TraceBuilder, node: Node, source: int, destination: int) -> Node:
+    stored = _moved_stores(builder, node, destination) if source == 0 else None
+    if stored is not None:
+        return stored
     value: Any = Tracer(builder, node)
     moved: Node = np.moveaxis(value, source, destination).node
     return moved
+
+
+def _moved_stores(builder: TraceBuilder, node: Node, axis: int) -> Node | None:
+    """An array to whose zeros elements are assigned one by one, made with its axes in place.
+
+    None if the node is anything else.
+    """
+    chain = []
+    while node.op is indexing.setitem and len(node.args) == 2 and node.args[1].type.ndim <= 1:
+        first, *places = node.params[0]
+        if not all(isinstance(p, int) for p in places) or first != ("s", 0, node.type.shape[0], 1):
+            return None
+        chain.append((node.args[1], (*places[:axis], first, *places[axis:])))
+        node = node.args[0]
+    zero, (size, *shape) = node, node.type.shape or (0,)
+    while zero.op is layout.broadcast_to:
+        zero = zero.args[0]
+    if not chain or zero.type.shape:
+        return None
+    out = builder.emit(layout.broadcast_to, (zero,), ((*shape[:axis], size, *shape[axis:]),))
+    for value, index in reversed(chain):
+        out = builder.emit(indexing.setitem, (out, value), (index,))
+    return out
 
 
 def _batched_node(builder: TraceBuilder, node: Node, args: list[Tracer],
