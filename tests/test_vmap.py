@@ -249,6 +249,17 @@ def test_branch_within_the_batch_is_refused(f):
         assert caught.value.where.line > 0
 
 
+def test_view_that_depends_on_the_layout_is_refused():
+    def f(x, copy):
+        y = x.copy().reshape(-1) if copy else x.reshape(-1)
+        y[0] = 1.0
+        return np.sum(x.reshape(-1) * y)
+    a = RNG.standard_normal((4, 2, 3))
+    with pytest.raises(BatchedBranchError, match=r"is a view.*x\.copy\(\)\.reshape"):
+        wg.vmap(f, (0, None))(a, None)
+    assert_same(wg.vmap(f, (0, None))(a, "yes"), np.stack([f(x, "yes") for x in a]))
+
+
 def test_index_that_differs_within_the_batch():
     table, i = RNG.standard_normal(6), np.array([5, 0, 2])
     with pytest.raises(BatchedBranchError):         # NumPy asks for the number

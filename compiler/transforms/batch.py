@@ -56,15 +56,20 @@ def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = N
     builder.origin = None
     for guard in graph.guards:
         if guard.node in has_axis:
-            raise batched_branch(guard.origin)
+            raise batched_branch(guard.origin, guard.node.op is layout.is_contiguous)
         builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
     builder.closed = True
     return (builder.graph([new[n] for n in graph.outputs]),
             [n in has_axis for n in graph.outputs])
 
 
-def batched_branch(where: Origin | None) -> BatchedBranchError:
+def batched_branch(where: Origin | None, on_memory: bool = False) -> BatchedBranchError:
     """The error for a decision that may come out differently for each example."""
+    if on_memory:
+        return BatchedBranchError(
+            "Whether this array is a view, so that assigning into it changes another one, depends "
+            "on how each example of the batch lies in memory.",
+            "Copy it first: x.copy().reshape(...).", where)
     return BatchedBranchError(
         "A decision (if, while, int() or the like) depends on a value that differs within the "
         "batch, so no one path is right for all examples.",
