@@ -251,11 +251,11 @@ def test_branch_within_the_batch_is_refused(f):
 
 def test_view_that_depends_on_the_layout_is_refused():
     def f(x, copy):
-        y = x.copy().reshape(-1) if copy else x.reshape(-1)
+        y = x.reshape(-1).copy() if copy else x.reshape(-1)
         y[0] = 1.0
         return np.sum(x.reshape(-1) * y)
     a = RNG.standard_normal((4, 2, 3))
-    with pytest.raises(BatchedBranchError, match=r"is a view.*x\.copy\(\)\.reshape"):
+    with pytest.raises(BatchedBranchError, match=r"is a view.*x\.reshape\(\.\.\.\)\.copy"):
         wg.vmap(f, (0, None))(a, None)
     assert_same(wg.vmap(f, (0, None))(a, "yes"), np.stack([f(x, "yes") for x in a]))
 

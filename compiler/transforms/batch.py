@@ -69,7 +69,7 @@ def batched_branch(where: Origin | None, on_memory: bool = False) -> BatchedBran
         return BatchedBranchError(
             "Whether this array is a view, so that assigning into it changes another one, depends "
             "on how each example of the batch lies in memory.",
-            "Copy it first: x.copy().reshape(...).", where)
+            "Copy it: x.reshape(...).copy().", where)
     return BatchedBranchError(
         "A decision (if, while, int() or the like) depends on a value that differs within the "
         "batch, so no one path is right for all examples.",
