@@ -52,8 +52,7 @@ def main() -> None:
     with_jacobian, calls = counted(rate)
     plain, plain_calls = counted(rate)
     found = solve_bvp(with_jacobian, ends, x, guess, p=[0.5], tol=1e-9,
-                      fun_jac=wg.bvp_jacobian(rate),
-                      bc_jac=wg.jacobian(ends, argnums=(0, 1, 2)))
+                      fun_jac=wg.bvp_jacobian(rate), bc_jac=wg.jacobian(ends, (0, 1, 2)))
     without = solve_bvp(plain, ends, x, guess, p=[0.5], tol=1e-9)
     print(f"λ from the slope at the end: {found.p[0]:.9f}")
     print(f"evaluations: {len(calls)} with Jacobians, {len(plain_calls)} without")

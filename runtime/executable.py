@@ -340,12 +340,14 @@ class Compiled:
         return staged, selection, leaves
 
     def _derive(self, args: tuple[Any, ...], kwargs: dict[str, Any], staged: Staged,
-                selection: Selection | Mapped | None) -> tuple[Graph, Packing | SparsePacking]:
+                selection: Selection | Mapped | None, is_last: bool
+                ) -> tuple[Graph, Packing | SparsePacking]:
         """Graph of the request and the packing of its results."""
         _, operand = self._split(args, kwargs)
         with no_trace():
             if isinstance(selection, Mapped):
-                return build_mapped(staged, selection, self.request.out_axes, self.name)
+                return build_mapped(staged, selection, self.request.out_axes, self.name,
+                                    is_last)
             if self.request.sparse and selection is not None:
                 graph, packing = build_sparse(self.request, staged, selection, self.name,
                                               self.options.lane)
@@ -366,7 +368,7 @@ class Compiled:
         for program in signature.retired:
             if program.is_of(staged):
                 return program
-        graph, packing = self._derive(args, kwargs, staged, selection)
+        graph, packing = self._derive(args, kwargs, staged, selection, is_last=True)
         if self.request.has_operand:
             graph = in_call_order(graph, flatten(args[-1])[0], flatten(kwargs)[0])
         by_element = is_by_element(graph if self.request.kind == "vmap" else staged.graph)
@@ -382,7 +384,7 @@ class Compiled:
             raise no_sparse_trace(self.request.kind)
         with _TRACING:
             staged, selection, leaves = self._trace(args, kwargs)
-            graph, packing = self._derive(args, kwargs, staged, selection)
+            graph, packing = self._derive(args, kwargs, staged, selection, is_last=False)
         _, operand = self._split(args, kwargs)
         inputs = [leaf for leaf in leaves if is_traceable(leaf)]
         results = inline_call(graph, [*inputs, *staged.lifted, *operand])

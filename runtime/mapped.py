@@ -11,6 +11,7 @@ from ..compiler.arraytype import ArrayType
 from ..compiler.errors import BatchAxisError, ConcreteValueError, MutationError, Origin
 from ..compiler.graph import Graph, Node
 from ..compiler.ops import indexing
+from ..compiler.passes.elements import by_elements
 from ..compiler.passes.pipeline import PREPARE, run
 from ..compiler.trace.captures import Captures
 from ..compiler.trace.stage import Staged, definition, is_traceable, leaf_type, stage
@@ -198,15 +199,25 @@ def trace_example(function: Callable[..., Any], mapped: Mapped, spec: Any, names
         raise batched_branch(error.where) from None
 
 
-def build_mapped(staged: Staged, mapped: Mapped, out_axes: Axes, name: str
+def build_mapped(staged: Staged, mapped: Mapped, out_axes: Axes, name: str, is_last: bool
                  ) -> tuple[Graph, Packing]:
     """Batched graph of a function's example, and the packing of its results.
+
+    Args:
+        staged: the example.
+        mapped: the axes of its inputs.
+        out_axes: of its results.
+        name: of the graph.
+        is_last: whether the graph will be run as it is, rather than be part of another one.
 
     Raises:
         BatchAxisError: if ``out_axes`` does not fit the results.
         MutationError: if the function assigns into an array that all examples share.
     """
+    lifted = [None] * len(staged.lifted)
     graph = run(staged.graph, PREPARE)
+    if is_last:
+        graph = by_elements(graph, [axis is not None for axis in (*mapped.axes, *lifted)])
     for position in staged.written:
         if mapped.axes[position] is None:
             origin = graph.inputs[position].origin
@@ -226,7 +237,6 @@ def build_mapped(staged: Staged, mapped: Mapped, out_axes: Axes, name: str
                 f"{node.type.ndim + 1} axes.", "", staged.where)
         along.append(position)
     finals = [mapped.axes[position] for position in staged.written]
-    lifted = [None] * len(staged.lifted)
     try:
         batched = batch_along(graph, mapped.size, [*mapped.axes, *lifted], [*along, *finals], name)
     except BatchAxisError as error:

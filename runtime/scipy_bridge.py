@@ -63,9 +63,9 @@ def hessp(function: Function) -> Any:
 
 
 class _OnePoint(_Wrapped):
-    def __call__(self, x: Any, y: Any, *parameters: Any) -> Any:
+    def __call__(self, x: Any, y: Any, *p: Any) -> Any:
         """The right-hand side at a mesh of a single point."""
-        out = np.asarray(self.function(np.reshape(x, (1,)), np.reshape(y, (-1, 1)), *parameters))
+        out = np.asarray(self.function(np.reshape(x, (1,)), np.reshape(y, (-1, 1)), *p))
         if out.shape != (len(y), 1):
             raise ShapeError(
                 f"The right-hand side has shape {out.shape} at a mesh of one point, for y of "
@@ -74,12 +74,10 @@ class _OnePoint(_Wrapped):
         return np.reshape(out, (len(y),))
 
 
-class _AtEachPoint(_Wrapped):
-    def __call__(self, x: Any, y: Any, *parameters: Any) -> Any:
-        """Derivatives by y, and by the parameters if there are any, with the mesh last."""
-        argnums = (1, *range(2, 2 + len(parameters))) if parameters else 1
-        axes = (0, 1, *[None] * len(parameters))
-        return vmap(jacobian(_OnePoint(self.function), argnums), axes, -1)(x, y, *parameters)
+class _PointJacobian(_Wrapped):
+    def __call__(self, x: Any, y: Any, *p: Any) -> Any:
+        """Derivatives at one point by y, and by the parameters if there are any."""
+        return jacobian(_OnePoint(self.function), (1, 2) if p else 1)(x, y, *p)
 
 
 def bvp_jacobian(function: Function) -> Any:
@@ -102,7 +100,7 @@ def bvp_jacobian(function: Function) -> Any:
     array([[0., 1.],
            [1., 0.]])
     """
-    return compiled(_AtEachPoint(function))
+    return vmap(_PointJacobian(function), {"x": 0, "y": 1}, -1)
 
 
 class _ByParameters(_Wrapped):

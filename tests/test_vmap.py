@@ -249,6 +249,17 @@ def test_branch_within_the_batch_is_refused(f):
         assert caught.value.where.line > 0
 
 
+def test_view_that_depends_on_the_layout_is_refused():
+    def f(x, copy):
+        y = x.reshape(-1).copy() if copy else x.reshape(-1)
+        y[0] = 1.0
+        return np.sum(x.reshape(-1) * y)
+    a = RNG.standard_normal((4, 2, 3))
+    with pytest.raises(BatchedBranchError, match=r"is a view.*x\.reshape\(\.\.\.\)\.copy"):
+        wg.vmap(f, (0, None))(a, None)
+    assert_same(wg.vmap(f, (0, None))(a, "yes"), np.stack([f(x, "yes") for x in a]))
+
+
 def test_index_that_differs_within_the_batch():
     table, i = RNG.standard_normal(6), np.array([5, 0, 2])
     with pytest.raises(BatchedBranchError):         # NumPy asks for the number
@@ -335,6 +346,48 @@ def test_jacobians():
         assert_same(whole, expected)
     hessians = np.stack([wg.hessian(lambda x: np.sum(f(x)))(x) for x in X])
     assert_same(wg.vmap(wg.hessian(lambda x: np.sum(f(x))))(X), hessians)
+
+
+def test_conventions_hold_for_derivatives_of_batched_jacobians():
+    """A Jacobian that is printed by elements is differentiated as a whole."""
+    @wg.custom_jvp
+    def odd(x):
+        return x ** 2
+
+    @odd.defjvp
+    def rule(primals, tangents):
+        return odd(*primals), 7.0 * primals[0] * tangents[0]
+
+    def f(x):
+        return np.array([odd(x[0]) * x[1], wg.stop_gradient(x[0]) * x[1] ** 2, np.max(x) ** 2,
+                         np.linalg.norm(x) ** 3])
+    for point in (np.ones(3), np.array([2.0, 2.0, 0.0]), np.array([1.0, 2.0, 3.0])):
+        many = np.stack([point, 2.0 * point])
+        first = np.stack([wg.jacobian(f)(x) for x in many])
+        assert_same(wg.vmap(wg.jacobian(f))(many), first)
+        second = np.stack([wg.jacobian(wg.jacobian(f))(x) for x in many])
+        assert_same(wg.vmap(wg.jacobian(wg.jacobian(f)))(many), second)
+        whole = wg.jacobian(lambda x: wg.vmap(wg.jacobian(f))(x))(many)
+        for i in range(2):
+            np.testing.assert_allclose(whole[i, :, :, i], second[i], rtol=1e-12, atol=1e-12)
+
+
+def test_small_jacobians_are_printed_by_elements():
+    def f(x, k):
+        return np.array([k * x[0] * x[1], np.sin(x[2]), 3.0 * x[0]])
+    mapped = wg.vmap(wg.jacobian(f), (1, None), 2)
+    assert_same(mapped(X.T, 2.0), np.stack([wg.jacobian(f)(x, 2.0) for x in X], axis=-1))
+    assert mapped.source == """import numpy as np
+
+
+def f_vmap(x, k):
+    t = np.zeros((3, 3, 5))
+    t[0, 0] = k * x[1]
+    t[0, 1] = k * x[0]
+    t[1, 2] = np.cos(x[2])
+    t[2, 0] = 3.0
+    return t
+"""
 
 
 @pytest.mark.parametrize("product", [wg.jvp, wg.vjp])

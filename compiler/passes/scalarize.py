@@ -75,7 +75,7 @@ def scalarize(graph: Graph) -> Graph:
     """The same function on numbers; array inputs are read element by element."""
     builder = TraceBuilder(graph.name)
     values: dict[Node, Any] = {}
-    tangents = _depends_on_basis(graph)
+    tangents = depends_on_basis(graph)
     for node in graph.inputs:
         builder.nodes.append(node)
         builder.inputs.append(node)
@@ -210,7 +210,7 @@ def _assembled(builder: TraceBuilder, value: Any, type: ArrayType) -> Node:
     return node
 
 
-def _depends_on_basis(graph: Graph) -> set[Node]:
+def depends_on_basis(graph: Graph) -> set[Node]:
     """Nodes that depend on a basis of unit vectors, whose zeros are structural."""
     found: set[Node] = set()
     for node in graph.nodes:

@@ -8,7 +8,7 @@ import numpy as np
 from ..arraytype import ArrayType
 from ..errors import BatchAxisError, BatchedBranchError, Origin, WengertError
 from ..graph import INPUT, PICK, Graph, Guard, Node, inline, keep_leaf
-from ..ops import layout
+from ..ops import indexing, layout
 from ..ops.row import Structured
 from ..ops.ties import coincide
 from ..trace.tracer import TraceBuilder, Tracer, wrap
@@ -64,7 +64,7 @@ def batch(graph: Graph, size: int, batched: Sequence[bool], name: str | None = N
                                         guard.expected, guard.origin))
             continue
         if guard.node in has_axis:
-            raise batched_branch(guard.origin)
+            raise batched_branch(guard.origin, guard.node.op is layout.is_contiguous)
         builder.guards.append(Guard(new[guard.node], guard.expected, guard.origin))
     builder.closed = True
     return (builder.graph([new[n] for n in graph.outputs]),
@@ -82,8 +82,13 @@ def _inline(anchor: Tracer, graph: Graph, args: Sequence[Tracer]) -> list[Tracer
 HOW.inline = _inline
 
 
-def batched_branch(where: Origin | None) -> BatchedBranchError:
+def batched_branch(where: Origin | None, on_memory: bool = False) -> BatchedBranchError:
     """The error for a decision that may come out differently for each example."""
+    if on_memory:
+        return BatchedBranchError(
+            "Whether this array is a view, so that assigning into it changes another one, depends "
+            "on how each example of the batch lies in memory.",
+            "Copy it: x.reshape(...).copy().", where)
     return BatchedBranchError(
         "A decision (if, while, int() or the like) depends on a value that differs within the "
         "batch, so no one path is right for all examples.",
@@ -137,9 +142,35 @@ def batch_along(graph: Graph, size: int, in_axes: Sequence[int | None],
 
 
 def _moved(builder: TraceBuilder, node: Node, source: int, destination: int) -> Node:
+    stored = _moved_stores(builder, node, destination) if source == 0 else None
+    if stored is not None:
+        return stored
     value: Any = Tracer(builder, node)
     moved: Node = np.moveaxis(value, source, destination).node
     return moved
+
+
+def _moved_stores(builder: TraceBuilder, node: Node, axis: int) -> Node | None:
+    """An array to whose zeros elements are assigned one by one, made with its axes in place.
+
+    None if the node is anything else.
+    """
+    chain = []
+    while node.op is indexing.setitem and len(node.args) == 2 and node.args[1].type.ndim <= 1:
+        first, *places = node.params[0]
+        if not all(isinstance(p, int) for p in places) or first != ("s", 0, node.type.shape[0], 1):
+            return None
+        chain.append((node.args[1], (*places[:axis], first, *places[axis:])))
+        node = node.args[0]
+    zero, (size, *shape) = node, node.type.shape or (0,)
+    while zero.op is layout.broadcast_to:
+        zero = zero.args[0]
+    if not chain or zero.type.shape:
+        return None
+    out = builder.emit(layout.broadcast_to, (zero,), ((*shape[:axis], size, *shape[axis:]),))
+    for value, index in reversed(chain):
+        out = builder.emit(indexing.setitem, (out, value), (index,))
+    return out
 
 
 def _batched_node(builder: TraceBuilder, node: Node, args: list[Tracer],
