@@ -149,6 +149,11 @@ class Op:
             place once derivatives have been taken.
         reference: a callable of the user's that generated code calls under the row's name.
         results: names of the results, of an operator with several.
+        c: the same on one element in C and CUDA, or None: a template in which ``{0}``, ``{1}``
+            are operands of one type, ``{f}`` is the suffix of functions of that type (``f`` for
+            single precision) and ``{t}`` its name; ``"infix"`` for the operator of ``infix``; or
+            a function ``(kind, constants)`` of the operands' dtype kind and constant values that
+            gives such a template. Integers are taken by templates without ``{f}`` and ``/``.
     """
 
     name: str
@@ -167,6 +172,7 @@ class Op:
     expand: Rule | None = None
     reference: Callable[..., Any] | None = None
     results: tuple[str, ...] = ()
+    c: str | Callable[..., str | None] | None = None
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Compute on arrays; record a node when an operand is traced."""
