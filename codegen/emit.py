@@ -3,8 +3,10 @@
 from ..compiler.arraytype import ArrayType
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph
 from ..compiler.ops import indexing, layout
+from ..compiler.passes.computable import is_computable
 from ..compiler.passes.pipeline import LOWER, SCALAR, SIMPLE, run
 from ..compiler.passes.scalarize import is_scalarizable
+from .native_source import native_source
 from .numpy_source import numpy_source
 from .scalar_source import can_print, scalar_source
 from .source import Source
@@ -30,8 +32,8 @@ def is_by_element(graph: Graph) -> bool:
     return numbers > 4 * arrays
 
 
-def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
-         ) -> tuple[Source, Graph]:
+def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True,
+         target: str = "numpy", accuracy: str = "fast") -> tuple[Source, Graph]:
     """Source of a differentiated graph, and the graph it was printed from.
 
     Args:
@@ -39,10 +41,14 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
         lane: ``"scalar"``, ``"array"`` or ``"auto"``.
         by_element: whether the user's function mostly computes with single numbers.
         annotate: whether to put the user's lines above the statements that come from them.
+        target: ``"numpy"`` or ``"native"``.
+        accuracy: of native functions.
     """
     simple = run(graph, SIMPLE)
     arrays = run(simple, LOWER)
     wanted = lane == "scalar" or (lane == "auto" and by_element)
+    if target == "native":
+        return _native(simple, arrays, wanted, annotate, accuracy)
     if wanted and is_scalarizable(simple, ELEMENT_LIMIT):
         all_numbers = all(node.type.shape == () for node in arrays.nodes)
         scalars = arrays if all_numbers and can_print(arrays) else run(simple, SCALAR)
@@ -52,3 +58,13 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
         raise ValueError("lane=\"scalar\" needs small float64 arrays and functions that have a "
                          "counterpart in Python's math module.")
     return numpy_source(arrays, annotate), arrays
+
+
+def _native(simple: Graph, arrays: Graph, by_element: bool, annotate: bool, accuracy: str
+            ) -> tuple[Source, Graph]:
+    """Native source; functions of numbers become straight-line C."""
+    if by_element and is_scalarizable(simple, ELEMENT_LIMIT):
+        scalars = run(simple, SCALAR)
+        if all(is_computable(n) for n in scalars.nodes if n.op not in _LEAVES):
+            return native_source(scalars, annotate, accuracy), arrays
+    return native_source(arrays, annotate, accuracy), arrays

@@ -5,6 +5,25 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class KernelCall:
+    """How a kernel is called: ``(dtype, shape, weak)`` of its arguments and of its results.
+
+    Attributes:
+        name: of the function in the C text.
+        inputs: of the arguments.
+        outputs: of the results.
+        scratch: bytes of memory it needs while it runs.
+        work: an estimate of its cost, in additions.
+    """
+
+    name: str
+    inputs: tuple[tuple[str, tuple[int, ...], bool], ...]
+    outputs: tuple[tuple[str, tuple[int, ...], bool], ...]
+    scratch: int
+    work: int
+
+
+@dataclass(frozen=True)
 class Source:
     """A Python module.
 
@@ -15,6 +34,10 @@ class Source:
         data: arrays that are too large to print; the loader puts them into the module.
         captured: arrays of the user's that stay by reference.
         calls_other_branch: whether the function hands over when a guard does not hold.
+        c: the C text of the kernels that the module calls.
+        kernels: these.
+        fallback: the same function without kernels.
+        accuracy: of the kernels' functions, ``"fast"`` or ``"strict"``.
     """
 
     name: str
@@ -23,3 +46,12 @@ class Source:
     data: dict[str, Any] = field(default_factory=dict)
     captured: dict[str, Any] = field(default_factory=dict)
     calls_other_branch: bool = False
+    c: str = ""
+    kernels: tuple[KernelCall, ...] = ()
+    fallback: str = ""
+    accuracy: str = "fast"
+
+    @property
+    def shown(self) -> str:
+        """The module, and the C text below it."""
+        return f"{self.text}\n\n# The kernels, in C:\n\n{self.c}" if self.c else self.text

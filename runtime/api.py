@@ -38,7 +38,7 @@ def _normal(argnums: Argnums | list[int | str]) -> Argnums:
     return tuple(argnums) if isinstance(argnums, list) else argnums
 
 
-def compile(function: Function | None = None, *, target: str = "numpy", lane: str = "auto") -> Any:
+def compile(function: Function | None = None, *, target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
     """The function itself, traced and compiled.
 
     >>> import numpy as np, wengert as wg
@@ -47,12 +47,12 @@ def compile(function: Function | None = None, *, target: str = "numpy", lane: st
     1.0
     """
     return _transform(function, Request("compile"),
-                      Options(target, lane))
+                      Options(target, lane, accuracy=accuracy))
 
 
 def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
          mode: Mode = "auto", *, holomorphic: bool = False,
-         target: str = "numpy", lane: str = "auto") -> Any:
+         target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
     """Gradient of a function with a scalar result, structured like the argument(s).
 
     Args:
@@ -65,9 +65,12 @@ def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool =
         holomorphic: the function is a holomorphic one of complex arguments; its complex
             derivative is returned. Without it the gradient of a real result by a complex argument
             x + iy is ∂/∂x − i·∂/∂y, and a complex result is refused.
-        target: what is emitted.
+        target: what is emitted: ``"numpy"``, or ``"native"`` for C that the machine's compiler
+            makes fast; see docs/native.md.
         lane: ``"scalar"`` for straight-line code on floats, ``"array"``, or ``"auto"``: scalar
             where the function mostly computes with single numbers.
+        accuracy: of native functions: ``"fast"`` for errors of at most 4 units in the last place,
+            ``"strict"`` for those of the C library.
 
     Raises:
         NonScalarOutputError: if the result is not a scalar.
@@ -81,12 +84,12 @@ def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool =
     array([2., 4.])
     """
     return _transform(function, Request("grad", _normal(argnums), has_aux, mode, holomorphic),
-                      Options(target, lane))
+                      Options(target, lane, accuracy=accuracy))
 
 
 def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
                    mode: Mode = "auto", *, holomorphic: bool = False,
-                   target: str = "numpy", lane: str = "auto") -> Any:
+                   target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
     """Value and gradient at once: ``(value, gradient)``, or ``((value, auxiliary), gradient)``.
 
     >>> import numpy as np, wengert as wg
@@ -95,12 +98,12 @@ def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_a
     (10.0, 7.0)
     """
     request = Request("value_and_grad", _normal(argnums), has_aux, mode, holomorphic)
-    return _transform(function, request, Options(target, lane))
+    return _transform(function, request, Options(target, lane, accuracy=accuracy))
 
 
 def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
              mode: Mode = "auto", *, holomorphic: bool = False,
-             target: str = "numpy", lane: str = "auto") -> Any:
+             target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
     """All first derivatives: shape of the result followed by shape of the argument.
 
     ``mode="auto"`` sweeps along the shorter side: forward for few inputs, reverse for few
@@ -112,11 +115,11 @@ def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bo
            [4., 0.]])
     """
     request = Request("jacobian", _normal(argnums), has_aux, mode, holomorphic)
-    return _transform(function, request, Options(target, lane))
+    return _transform(function, request, Options(target, lane, accuracy=accuracy))
 
 
 def hessian(function: Function | None = None, argnums: Argnums = 0, mode: Mode = "auto", *,
-            target: str = "numpy", lane: str = "auto") -> Any:
+            target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
     """All second derivatives of a function with a scalar result.
 
     ``mode`` is the direction of the outer sweeps over the (reverse-mode) gradient.
@@ -127,11 +130,11 @@ def hessian(function: Function | None = None, argnums: Argnums = 0, mode: Mode =
            [4., 0.]])
     """
     return _transform(function, Request("hessian", _normal(argnums), False, mode),
-                      Options(target, lane))
+                      Options(target, lane, accuracy=accuracy))
 
 
 def jvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy",
-        lane: str = "auto") -> Any:
+        lane: str = "auto", accuracy: str = "fast") -> Any:
     """Forward mode: ``jvp(f)(*args, t) -> (out, t_out)``, with ``t`` structured like argnums.
 
     >>> import numpy as np, wengert as wg
@@ -140,11 +143,11 @@ def jvp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     (49.0, 28.0)
     """
     return _transform(function, Request("jvp", _normal(argnums)),
-                      Options(target, lane))
+                      Options(target, lane, accuracy=accuracy))
 
 
 def vjp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy",
-        lane: str = "auto") -> Any:
+        lane: str = "auto", accuracy: str = "fast") -> Any:
     """Reverse mode: ``vjp(f)(*args, ct) -> (out, cts)``, with ``ct`` structured like the result.
 
     >>> import numpy as np, wengert as wg
@@ -153,11 +156,11 @@ def vjp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     array([ 2., 40.])
     """
     return _transform(function, Request("vjp", _normal(argnums)),
-                      Options(target, lane))
+                      Options(target, lane, accuracy=accuracy))
 
 
 def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy",
-        lane: str = "auto") -> Any:
+        lane: str = "auto", accuracy: str = "fast") -> Any:
     """Hessian times vector: ``hvp(f)(*args, v)``, with ``v`` structured like argnums.
 
     >>> import numpy as np, wengert as wg
@@ -165,7 +168,7 @@ def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     array([6., 4.])
     """
     return _transform(function, Request("hvp", _normal(argnums)),
-                      Options(target, lane))
+                      Options(target, lane, accuracy=accuracy))
 
 
 def stop_gradient(value: Any) -> Any:

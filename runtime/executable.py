@@ -355,7 +355,7 @@ class Compiled:
         if self.request.has_operand:
             graph = in_call_order(graph, flatten(args[-1])[0], flatten(kwargs)[0])
         source, graph = emit(graph, self.options.lane, is_by_element(staged.graph),
-                             self.options.annotate)
+                             self.options.annotate, self.options.target, self.options.accuracy)
         written = staged.written if self.request.kind == "compile" else ()
         return Program(source, graph, packing, written, staged)
 
@@ -394,7 +394,7 @@ class Compiled:
     @property
     def source(self) -> str:
         """Source of the latest specialization."""
-        return self._last().source.text
+        return self._last().source.shown
 
     @property
     def graph(self) -> Graph:

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from ..codegen.source import Source
+from .load_c import load_kernels
 
 _COUNTER = itertools.count(1)
 
@@ -25,6 +26,8 @@ def load(source: Source, other_branch: Callable[..., Any] | None = None
     module.__dict__.update(source.data)
     exec(compile(source.text, filename, "exec"), module.__dict__)   # the text is our own
     module.__dict__.update(source.captured)
+    if source.kernels:
+        module.__dict__.update(load_kernels(source))
     if other_branch is not None:
         module.__dict__["other_branch"] = other_branch
     return module.__dict__[source.name]  # type: ignore[no-any-return]

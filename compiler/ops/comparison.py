@@ -51,7 +51,8 @@ lcm = piecewise_constant("lcm", np.lcm, 2, domain=BITS * 2)
 isnan = piecewise_constant("isnan", np.isnan, c="{0} != {0}")
 isinf = piecewise_constant("isinf", np.isinf, c="{0} == {0} && {0} - {0} != 0")
 isfinite = piecewise_constant("isfinite", np.isfinite, c="{0} - {0} == 0")
-signbit = piecewise_constant("signbit", np.signbit, c="signbit({0}) != 0")
+signbit = piecewise_constant("signbit", np.signbit, c=lambda kind, values:
+                             "signbit({0}) != 0" if kind == "f" else "{0} < 0")
 
 floor = piecewise_constant("floor", np.floor, c="floor{f}({0})")
 ceil = piecewise_constant("ceil", np.ceil, c="ceil{f}({0})")

@@ -1,0 +1,81 @@
+"""What a fused kernel can compute: which nodes, in which dtype, by which expression."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..arraytype import ArrayType, python_number
+from ..graph import CONSTANT, Node
+from ..ops import arithmetic, comparison, indexing, layout, reduction
+from ..ops.row import Op
+
+DTYPES = frozenset(map(np.dtype, ("bool", "int8", "int16", "int32", "int64", "float32",
+                                  "float64")))
+VIEWS = (layout.reshape, layout.transpose, layout.broadcast_to)
+ARRANGING = (layout.roll, layout.pad, layout.concatenate, layout.stack, layout.tril, layout.triu,
+             indexing.getitem, indexing.setitem, indexing.scatter_add)
+REDUCTIONS = (reduction.sum, reduction.prod, reduction.max, reduction.min, reduction.any,
+              reduction.all, reduction.count_nonzero, reduction.norm, reduction.logsumexp)
+CONVERSIONS = (arithmetic.convert, arithmetic.as_float)
+_LOGICAL = ("&", "|", "^", "==", "!=", "<", "<=", ">", ">=")
+
+
+def is_view(node: Node) -> bool:
+    """Whether NumPy gives this without computing or copying anything."""
+    return node.op in VIEWS or (node.op is indexing.getitem and len(node.args) == 1)
+
+
+@cache
+def _common(kinds: tuple[tuple[np.dtype[Any], bool], ...]) -> np.dtype[Any]:
+    return np.result_type(*[python_number(1, d) if weak else d for d, weak in kinds])
+
+
+def computing_dtype(node: Node) -> np.dtype[Any]:
+    """The dtype to which NumPy converts an elementwise function's operands."""
+    if node.type.dtype.kind != "b" or node.op is comparison.where:
+        dtype: np.dtype[Any] = node.type.dtype
+        return dtype
+    return _common(tuple((a.type.dtype, a.type.weak) for a in node.args))
+
+
+def template(op: Op, kind: str, values: tuple[Any, ...]) -> str | None:
+    """The row's expression in C for operands of a kind; None if it has none."""
+    text = op.c(kind, values) if callable(op.c) else op.c
+    if text is None:
+        return None
+    symbol = op.infix.symbol if text == "infix" and op.infix is not None else ""
+    if kind == "i" and ("{f}" in text or "/" in text or symbol == "/"):
+        return None
+    if kind == "f" and symbol in ("&", "|", "^"):
+        return None
+    logical = symbol in _LOGICAL if symbol else any(s in text for s in ("&&", "||", "!", "?"))
+    if kind == "b" and (not logical or "-" in text):
+        return None
+    return text
+
+
+def constants(node: Node) -> tuple[Any, ...]:
+    """Values of the operands that are constant numbers; None for the others."""
+    return tuple(a.value if a.op is CONSTANT and a.type.shape == () else None for a in node.args)
+
+
+def is_elementwise(node: Node) -> bool:
+    """Whether the node is an elementwise function that C can compute."""
+    return node.op.c is not None and template(
+        node.op, computing_dtype(node).kind, constants(node)) is not None
+
+
+def is_computable(node: Node) -> bool:
+    """Whether a kernel can compute the node."""
+    op = node.op
+    types = [node.type, *[a.type for a in node.args]]
+    if not all(isinstance(t, ArrayType) and t.dtype in DTYPES and t.size for t in types):
+        return False
+    if op in (indexing.getitem, indexing.setitem, indexing.scatter_add):
+        return not any(isinstance(part, tuple) and part[0] == "m" for part in node.params[0])
+    if op in REDUCTIONS:
+        floating = node.type.dtype.kind == "f" and node.args[0].type.dtype.kind == "f"
+        return floating or op in (reduction.any, reduction.all, reduction.count_nonzero) or (
+            op is reduction.sum and node.type.dtype.kind in "if")
+    return op in VIEWS or op in ARRANGING or op in CONVERSIONS or is_elementwise(node)
