@@ -49,14 +49,17 @@ class Emission:
     """Statements of one nest in the making.
 
     ``read(node, index)`` gives the atom of a node that is kept in memory or registers, or None
-    for one that is to be computed here; ``buffers`` names the memory of inputs and constants.
+    for one that is to be computed here; ``stored(node, place)`` that of one in memory at a place;
+    ``buffers`` names the memory of inputs and constants.
     """
 
     def __init__(self, names: Names, buffers: Mapping[Node, tuple[str, bool]],
-                 read: Callable[["Emission", Node, tuple[Index, ...]], Atom | None]) -> None:
+                 read: Callable[["Emission", Node, tuple[Index, ...]], Atom | None],
+                 stored: Callable[[Node, Index], Atom | None]) -> None:
         self.names = names
         self.buffers = buffers
         self.read = read
+        self.stored = stored
         self.scopes = [Scope(None)]
         self.depth: dict[str, int] = {}              # of named values
         self.ranges: dict[str, tuple[int, int]] = {}
@@ -94,6 +97,12 @@ class Emission:
         self.ranges[name] = (0, size - 1)
         self.scopes[depth].statements.append(Wrap(name, value, size))
         return variable(name)
+
+    def memory(self, node: Node, place: Index) -> Atom | None:
+        """The element at a place in memory of a node that is stored before this nest."""
+        if node in self.buffers:
+            return Load(self.buffers[node][0], place, node.type.dtype)
+        return self.stored(node, place)
 
     # -- values -------------------------------------------------------------------------------
 
@@ -148,7 +157,10 @@ class Emission:
         return self.read(self, node, index)
 
     def _remember(self, node: Node, index: tuple[Index, ...], atom: Atom) -> None:
-        self.scopes[self.depth_of(atom)].memo[node, index] = atom
+        # Not further out than the index's variables: elsewhere in their range another piece of
+        # the value may be meant.
+        depth = max([self.depth_of(atom), *[self.depth.get(n, 0) for i in index for n in i.names]])
+        self.scopes[depth].memo[node, index] = atom
 
     # -- loops ----------------------------------------------------------------------------------
 

@@ -52,6 +52,9 @@ class Context(Protocol):
     def wrap(self, value: Atom, size: int) -> Index:
         """A value as an index along an axis."""
 
+    def memory(self, node: Node, place: Index) -> Atom | None:
+        """The element at a place in memory of a node that is stored before this nest."""
+
 
 def to_dtype(context: Context, atom: Atom, dtype: DType) -> Atom:
     """The atom converted."""
@@ -127,6 +130,8 @@ def _elementwise(node: Node, index: tuple[Index, ...], context: Context) -> Rule
         wanted = np.dtype(bool) if node.op is comparison.where and i == 0 else dtype
         args.append(to_dtype(context, atom, wanted))
     hint = node.origin.name if node.origin else None
+    if hint is not None and hint.endswith(("_bar", "_dot")):
+        hint = None                                  # a name of ours: no reason to keep it
     return context.let(node.op, node.type.dtype, tuple(args), hint)
 
 
@@ -143,7 +148,10 @@ def _reshape(node: Node, index: tuple[Index, ...], context: Context) -> Rule:
     source = node.args[0]
     found = unravel(context, linear(index, node.type.shape), source.type.shape)
     if found is None:
-        raise Unreachable(source)
+        atom = context.memory(source, linear(index, node.type.shape))
+        if atom is None:
+            raise Unreachable(source)
+        return atom
     return (yield source, found)
 
 
@@ -233,7 +241,7 @@ def _inside(node: Node, index: tuple[Index, ...], context: Context
             out.append(i + -start)
     out += list(axes)
     return tuple(out)
-    yield
+    yield                                            # a generator like the other rules
 
 
 def _starts(cuts: tuple[int, int]) -> list[int]:

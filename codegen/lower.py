@@ -123,7 +123,7 @@ class _Lowering:
     # -- one nest -----------------------------------------------------------------------------
 
     def _nest(self, nest: PlannedNest) -> Nest:
-        emission = Emission(self.names, self.leaves, self._read)
+        emission = Emission(self.names, self.leaves, self._read, self._stored)
         self.ready, self.partial, self.columns = {}, [], []
         if nest.alone:
             (root,) = nest.roots
@@ -263,6 +263,11 @@ class _Lowering:
         name, _ = self.memory[node]
         return Load(name, self._place(node, index), node.type.dtype)
 
+    def _stored(self, node: Node, place: Index) -> Atom | None:
+        if node not in self.plan.roots:
+            return None
+        return Load(self.memory[node][0], place, node.type.dtype)
+
     # -- combining chunks -----------------------------------------------------------------------
 
     def scratch(self, wish: str, dtype: DType, size: int) -> str:
@@ -282,7 +287,7 @@ class _Lowering:
         name, _ = self.memory[node]
         if wide == node.type.dtype:
             return [Store(name, Index(), Ref(total, wide))]
-        emission = Emission(self.names, {}, self._read)
+        emission = Emission(self.names, {}, self._read, self._stored)
         atom = to_dtype(emission, Ref(total, wide), node.type.dtype)
         return [*emission.scopes[0].statements, Store(name, Index(), atom)]
 

@@ -48,7 +48,7 @@ class Root:
     frame: int | None = None                     # of a reduction of rows: how many outer axes
     full: bool = False                           # a reduction to one number
     writes: list[tuple[Any, Node, tuple[Node, ...], bool]] = field(default_factory=list)
-    reads: list[tuple[Node, tuple[Index, ...]]] = field(default_factory=list)
+    reads: list[tuple[Node, tuple[Index, ...] | None]] = field(default_factory=list)
     evaluated: dict[Node, set[tuple[Index, ...]]] = field(default_factory=dict)
 
     @property
@@ -180,7 +180,13 @@ class Plan:
             root.reads.append((node, index))
             return Load("?", Index(), node.type.dtype)
 
-        emission = Emission(Names(), self.buffers, read)
+        def stored(node: Node, place: Index) -> Atom | None:
+            if node not in self.roots or node is root.node:
+                return None
+            root.reads.append((node, None))
+            return Load("?", Index(), node.type.dtype)
+
+        emission = Emission(Names(), self.buffers, read, stored)
         if root.kind == "scalars":
             for _, node, _, _ in root.writes:
                 emission.value(node, ())
@@ -209,8 +215,10 @@ class Plan:
         self.nests.append(nest)
         self._join(root, nest)
 
-    def _is_at_hand(self, root: Root, node: Node, index: tuple[Index, ...]) -> bool:
+    def _is_at_hand(self, root: Root, node: Node, index: tuple[Index, ...] | None) -> bool:
         """Whether a root of the same nest is computed by the time this one reads it."""
+        if index is None:                            # somewhere in memory
+            return False
         other, nest = self.roots[node], self.nest_of[node]
         if other.kind == "map" and index == other.index and other.domain == root.domain and \
                 nest.frame == 0 and not root.is_row:
