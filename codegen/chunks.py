@@ -27,7 +27,8 @@ from .plan import own_cost, shape_size
 
 CHUNK_WORK = 100_000     # additions
 MOST_CHUNKS = 64
-MOST_COPIES = 8          # of a whole array of partial sums
+MOST_COPIES = 8          # of a whole array of partial sums,
+GRAIN = 16               # where each of its elements is added to more often than that
 
 
 def cut(statements: Sequence[Statement], partial: Sequence[Any], columns: Sequence[Any],
@@ -130,7 +131,7 @@ def chunk_size(work: int, extent: int, copies: bool, column: int) -> int:
     """Iterations of a chunk; a function of shapes alone, so that results do not vary."""
     most = MOST_CHUNKS
     if copies:
-        most = min(MOST_COPIES, work // max(1, 16 * column))
+        most = min(MOST_COPIES, work // max(1, GRAIN * column))
     n = min(most, work // CHUNK_WORK, extent)
     if n < 2:
         return extent

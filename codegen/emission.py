@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.graph import CONSTANT, INPUT, Node
+from ..compiler.passes.computable import as_range
 from .evaluate import Rule, Undecided, linear, rule
 from .kernel import (
     Atom,
@@ -91,6 +92,10 @@ class Emission:
 
     def wrap(self, value: Atom, size: int) -> Index:
         """A value as an index along an axis, within its bounds."""
+        if isinstance(value, Position):
+            low, high = self.bounds(value.index)
+            if low >= 0 and high < size:
+                return value.index
         depth = self.depth_of(value)
         name = self.names.unique("at")
         self.depth[name] = depth
@@ -148,6 +153,11 @@ class Emission:
                 return found
         if node.op is CONSTANT and node.type.shape == ():
             return Const(np.asarray(node.value)[()], node.type.dtype)
+        counted = as_range(node)
+        if counted is not None:
+            start, step = counted
+            (along,) = [i for i, n in zip(index, node.type.shape, strict=True) if n != 1]
+            return Position(along.times(step) + start, node.type.dtype)
         if node in self.buffers:
             name, is_scalar = self.buffers[node]
             if is_scalar:

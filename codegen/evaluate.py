@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compiler.graph import Node
 from ..compiler.ops import arithmetic, comparison, indexing, layout
-from ..compiler.passes.computable import computing_dtype, is_elementwise
+from ..compiler.passes.computable import as_range, computing_dtype, is_elementwise
 from .kernel import Atom, Const, DType, Index, Position
 
 Request = tuple[Node, tuple[Index, ...]]
@@ -202,7 +202,7 @@ def _written(node: Node, index: tuple[Index, ...], context: Context) -> Rule:
     """``setitem`` and ``scatter_add`` at a static place."""
     base, value, *arrays = node.args
     if arrays:
-        raise Unreachable(node)
+        return (yield from _one_in_each_row(node, index, context))
     inside = yield from _inside(node, index, context)
     adds = node.op is indexing.scatter_add
     if inside is None:
@@ -215,6 +215,26 @@ def _written(node: Node, index: tuple[Index, ...], context: Context) -> Rule:
     if isinstance(old, Const) and old.value == 0:
         return atom
     return context.let(arithmetic.add, node.type.dtype, (old, atom))
+
+
+def _one_in_each_row(node: Node, index: tuple[Index, ...], context: Context) -> Rule:
+    """``x[arange(n), k]`` assigned or added to: in row i only element k[i] changes."""
+    base, value, *arrays = node.args
+    n = node.type.shape[0]
+    shapes = {a.type.shape for a in arrays}
+    if node.params[0] != (("a",),) * node.type.ndim or shapes != {(n,)} or \
+            as_range(arrays[0]) != (0, 1) or node.type.ndim != 2 or n < 2:
+        raise Unreachable(node)
+    row, column = index
+    chosen = yield arrays[1], (row,)
+    place = context.wrap(chosen, node.type.shape[1])
+    here = context.let(comparison.equal, np.dtype(bool), (Position(column), Position(place)))
+    new = yield value, broadcast_index((row,), value.type.shape)
+    new = to_dtype(context, new, node.type.dtype)
+    old = yield base, index
+    if node.op is indexing.scatter_add and not (isinstance(old, Const) and old.value == 0):
+        new = context.let(arithmetic.add, node.type.dtype, (old, new))
+    return context.let(comparison.where, node.type.dtype, (here, new, old))
 
 
 def _inside(node: Node, index: tuple[Index, ...], context: Context

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..compiler.graph import CAPTURED, CONSTANT, Graph, Node
 from ..compiler.ops import arithmetic, comparison, indexing, layout, reduction
+from ..compiler.passes.computable import as_range
 from .chunks import cut
 from .decompose import decompose
 from .emission import Emission, loop_name
@@ -20,6 +21,7 @@ from .kernel import (
     Kernel,
     Load,
     Local,
+    Loop,
     Nest,
     Ref,
     Start,
@@ -27,6 +29,7 @@ from .kernel import (
     Store,
     Update,
     renamed,
+    variable,
 )
 from .names import Names
 from .plan import Keep, Plan, PlannedLoop, PlannedNest, Root, nested, run_writes, shape_size
@@ -34,7 +37,9 @@ from .plan import Keep, Plan, PlannedLoop, PlannedNest, Root, nested, run_writes
 COMBINE = {reduction.sum: arithmetic.add, reduction.prod: arithmetic.mul,
            reduction.max: comparison.maximum, reduction.min: comparison.minimum,
            reduction.any: comparison.logical_or, reduction.all: comparison.logical_and}
-UNROLLED = 8             # iterations of an inner loop that are written out
+UNROLLED = 8             # iterations of an inner loop that are written out,
+OUTER = 64               # where the outer loop has at least so many
+SPARSE = 16              # constants among numbers
 LOCAL = 2048             # elements of a row that is kept during a chunk
 
 
@@ -86,7 +91,8 @@ class _Lowering:
             name = self._buffer(node, "x", "scalar" if is_scalar else "in")
             self.leaves[node] = (name, is_scalar)
         for node in self.graph.nodes:
-            if node.op in (CONSTANT, CAPTURED) and node.type.shape != ():
+            if node.op in (CONSTANT, CAPTURED) and node.type.shape != () and \
+                    as_range(node) is None:
                 self.leaves[node] = (self._buffer(node, "table", "table", node.value), False)
         for node in self.graph.outputs:
             self.memory[node] = (self._buffer(node, "out", "out"), False)
@@ -179,7 +185,7 @@ class _Lowering:
                 self._accumulator(emission, root)
         outer = shape_size(nest.domain[:nest.frame])
         written_out = nest.frame and shape_size(loop.domain) <= UNROLLED and \
-            outer >= 8 * UNROLLED
+            outer >= OUTER
         before, self.running = self.running, loop.roots
         if written_out:
             for place in np.ndindex(loop.domain):
@@ -199,10 +205,7 @@ class _Lowering:
         for root in loop.roots:
             node = root.node
             if root.kind == "scalars":
-                name, _ = self.memory[node]
-                for i, value, _, _ in root.writes:
-                    atom = to_dtype(emission, emission.value(value, ()), node.type.dtype)
-                    emission.add(Store(name, Index((), i), atom))
+                self._numbers(emission, root)
                 continue
             index = self._at(root.index)
             if root.kind == "map":
@@ -220,6 +223,26 @@ class _Lowering:
                 atom = to_dtype(emission, atom, node.type.dtype)
                 emission.add(Store(self.memory[node][0], linear(self._at(root.outputs),
                                    node.type.shape), atom, COMBINE[node.op]))
+
+    def _numbers(self, emission: Emission, root: Root) -> None:
+        """Numbers side by side; where most are constants, a copy of those comes first."""
+        name, _ = self.memory[root.node]
+        dtype = root.node.type.dtype
+        fixed = {i: v.value for i, v, _, _ in root.writes if v.op is CONSTANT}
+        copied = len(fixed) > SPARSE and 2 * len(fixed) >= len(root.writes)
+        if copied:
+            n = len(root.writes)
+            values = np.array([fixed.get(i, 0) for i in range(n)], dtype)
+            source: Atom = Const(dtype.type(0), dtype)
+            if values.any():
+                table = self.names.unique("table")
+                self.buffers.append(Buffer(table, dtype, (n,), "table", values))
+                source = Load(table, variable("c"), dtype)
+            emission.add(Loop("c", 0, n, (Store(name, variable("c"), source),), simd=True))
+        for i, value, _, _ in root.writes:
+            if not copied or i not in fixed:
+                atom = to_dtype(emission, emission.value(value, ()), dtype)
+                emission.add(Store(name, Index((), i), atom))
 
     def _end_row(self, emission: Emission, root: Root) -> None:
         node = root.node

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph, Node
 from ..compiler.ops import arithmetic, indexing, layout, transcendental
+from ..compiler.passes.computable import as_range
 from .decompose import PLAIN
 from .emission import Emission, loop_name
 from .evaluate import Unreachable, selection
@@ -115,7 +116,7 @@ class Plan:
         self.nests: list[PlannedNest] = []
         self.buffers: dict[Node, tuple[str, bool]] = {
             n: ("?", n.type.shape == ()) for n in graph.nodes if n.op in _LEAVES
-            and not (n.op is CONSTANT and n.type.shape == ())}
+            and not (n.op is CONSTANT and (n.type.shape == () or as_range(n) is not None))}
 
     def run(self) -> None:
         """Make the plan."""

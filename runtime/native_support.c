@@ -30,13 +30,13 @@ struct host {
 #endif
 
 #define MOST_THREADS 64
-#define WORTH_THREADS 150000 /* additions; less is over before another thread has woken up */
 #define SPINS 2000
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER; /* held by who uses the pool */
 static pthread_mutex_t job_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t job_ready = PTHREAD_COND_INITIALIZER;
 static int n_threads = 1; /* as asked for, the caller included */
+static long worth_threads = 150000; /* additions; less is over before another thread wakes up */
 static int n_started = 0; /* workers that run */
 static part_t job_part;
 static void **job_p;
@@ -81,7 +81,7 @@ static void *work(void *arg)
 
 static void parallel(part_t part, void **p, long chunks, long worth)
 {
-    if (n_threads < 2 || chunks < 2 || worth < WORTH_THREADS ||
+    if (n_threads < 2 || chunks < 2 || worth < worth_threads ||
         pthread_mutex_trylock(&pool_lock) != 0) {
         part(p, 0, chunks);
         return;
@@ -432,10 +432,11 @@ static PyObject *bind(PyObject *module, PyObject *args)
     return (PyObject *)self;
 }
 
-static PyObject *set_threads(PyObject *module, PyObject *arg)
+/* set_threads(n, least work that is shared) */
+static PyObject *set_threads(PyObject *module, PyObject *args)
 {
-    long n = PyLong_AsLong(arg);
-    if (n == -1 && PyErr_Occurred())
+    long n;
+    if (!PyArg_ParseTuple(args, "l|l", &n, &worth_threads))
         return NULL;
     n_threads = n < 1 ? 1 : n > MOST_THREADS ? MOST_THREADS : (int)n;
     Py_RETURN_NONE;
@@ -443,7 +444,7 @@ static PyObject *set_threads(PyObject *module, PyObject *arg)
 
 static PyMethodDef methods[] = {
     {"bind", bind, METH_VARARGS, "A kernel of a compiled library."},
-    {"set_threads", set_threads, METH_O, "How many threads share large kernels."},
+    {"set_threads", set_threads, METH_VARARGS, "How many threads share large kernels."},
     {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "wengert_native", NULL, -1,

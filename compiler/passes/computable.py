@@ -79,3 +79,14 @@ def is_computable(node: Node) -> bool:
         return floating or op in (reduction.any, reduction.all, reduction.count_nonzero) or (
             op is reduction.sum and node.type.dtype.kind in "if")
     return op in VIEWS or op in ARRANGING or op in CONVERSIONS or is_elementwise(node)
+
+
+def as_range(node: Node) -> tuple[int, int] | None:
+    """Start and step of a constant that counts: whole numbers at equal distances along one axis."""
+    value = node.value if node.op is CONSTANT else None
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "i" or value.size < 2 or \
+            value.size != max(value.shape):
+        return None
+    flat = value.ravel()
+    start, step = int(flat[0]), int(flat[1]) - int(flat[0])
+    return (start, step) if np.array_equal(flat, start + step * np.arange(len(flat))) else None

@@ -24,7 +24,7 @@ from ..graph import (
 from ..interpret import interpret
 from ..ops import layout
 from ..ops.row import NoDerivative, Op
-from .computable import ARRANGING, CONVERSIONS, is_computable, is_view
+from .computable import ARRANGING, CONVERSIONS, as_range, is_computable, is_view
 
 _LEAVES = (INPUT, CONSTANT, CAPTURED)
 TABLE = 64               # elements of a constant that a kernel holds itself
@@ -202,7 +202,7 @@ class _Fusion:
             if n in copies:
                 stack.pop()
                 continue
-            if n.op is CONSTANT and n.type.size <= TABLE:
+            if n.op is CONSTANT and (n.type.size <= TABLE or as_range(n) is not None):
                 copies[n] = keep_leaf(body, n)
             elif n not in members and self.source[n] is n:
                 copies[n] = body.input(n.type, _name(n))
