@@ -30,6 +30,7 @@ from .kernel import (
 from .names import Names
 
 VARIABLES = "ijklmnopqr"
+Key = tuple[Node, tuple[Index, ...]]
 
 
 def loop_name(position: int) -> str:
@@ -44,6 +45,7 @@ class Scope:
     name: str | None
     statements: list[Statement] = field(default_factory=list)
     memo: dict[tuple[Node, tuple[Index, ...]], Atom] = field(default_factory=dict)
+    wraps: dict[tuple[Atom, int], Index] = field(default_factory=dict)
 
 
 class Emission:
@@ -65,7 +67,7 @@ class Emission:
         self.depth: dict[str, int] = {}              # of named values
         self.ranges: dict[str, tuple[int, int]] = {}
         self.loops: set[str] = set()
-        self.evaluated: dict[Node, set[tuple[Index, ...]]] = {}
+        self.asked: dict[Key, set[Key]] = {}         # what each element was computed from
 
     # -- what rules use -----------------------------------------------------------------------
 
@@ -97,10 +99,14 @@ class Emission:
             if low >= 0 and high < size:
                 return value.index
         depth = self.depth_of(value)
+        found = self.scopes[depth].wraps.get((value, size))
+        if found is not None:
+            return found
         name = self.names.unique("at")
         self.depth[name] = depth
         self.ranges[name] = (0, size - 1)
         self.scopes[depth].statements.append(Wrap(name, value, size))
+        self.scopes[depth].wraps[value, size] = variable(name)
         return variable(name)
 
     def memory(self, node: Node, place: Index) -> Atom | None:
@@ -124,6 +130,7 @@ class Emission:
         found = self._known(node, index)
         if found is not None:
             return found
+        asked = self.asked
         stack: list[tuple[Node, tuple[Index, ...], Rule]] = [self._begin(node, index)]
         answer: Atom | None = None
         while stack:
@@ -136,6 +143,7 @@ class Emission:
                 self._remember(node, index, answer)
                 stack.pop()
                 continue
+            asked[node, index].add(wanted)
             answer = self._known(*wanted)
             if answer is None:
                 stack.append(self._begin(*wanted))
@@ -143,7 +151,7 @@ class Emission:
         return answer
 
     def _begin(self, node: Node, index: tuple[Index, ...]) -> tuple[Node, tuple[Index, ...], Rule]:
-        self.evaluated.setdefault(node, set()).add(index)
+        self.asked.setdefault((node, index), set())
         return node, index, rule(node)(node, index, self)
 
     def _known(self, node: Node, index: tuple[Index, ...]) -> Atom | None:

@@ -16,7 +16,7 @@ from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph, Node
 from ..compiler.ops import arithmetic, indexing, layout, transcendental
 from ..compiler.passes.computable import as_range
 from .decompose import PLAIN
-from .emission import Emission, loop_name
+from .emission import Emission, Key, loop_name
 from .evaluate import Unreachable, selection
 from .kernel import Atom, Index, Load, variable
 from .names import Names
@@ -50,7 +50,7 @@ class Root:
     full: bool = False                           # a reduction to one number
     writes: list[tuple[Any, Node, tuple[Node, ...], bool]] = field(default_factory=list)
     reads: list[tuple[Node, tuple[Index, ...] | None]] = field(default_factory=list)
-    evaluated: dict[Node, set[tuple[Index, ...]]] = field(default_factory=dict)
+    computed: int = 0                            # a bit for each element it is computed from
 
     @property
     def is_row(self) -> bool:
@@ -114,6 +114,8 @@ class Plan:
         self.nest_of: dict[Node, PlannedNest] = {}
         self.loop_of: dict[Node, PlannedLoop] = {}
         self.nests: list[PlannedNest] = []
+        self.keys: list[Key] = []
+        self.numbers: dict[Key, int] = {}
         self.buffers: dict[Node, tuple[str, bool]] = {
             n: ("?", n.type.shape == ()) for n in graph.nodes if n.op in _LEAVES
             and not (n.op is CONSTANT and (n.type.shape == () or as_range(n) is not None))}
@@ -129,8 +131,8 @@ class Plan:
         for node in self.graph.nodes:
             if node in self._wanted:
                 self.roots[node] = self._root(node)
-        for root in self.roots.values():
-            self._try(root)
+        for group in self._groups():
+            self._try(group)
         for root in self.roots.values():
             self._place(root)
         for nest in self.nests:
@@ -172,31 +174,109 @@ class Plan:
                         writes=_writes(node, self.users))
         return Root(node, "map", shape, index_of(shape), index_of(shape), space(shape))
 
-    def _try(self, root: Root) -> None:
-        """Evaluate a root on its own to see what it reads."""
+    def _groups(self) -> list[list[Root]]:
+        """Roots that can be tried out together: those with the same loops."""
+        groups: dict[Any, list[Root]] = {}
+        for root in self.roots.values():
+            alone = root if root.kind in ("writes", "scalars") else root.domain
+            groups.setdefault(alone, []).append(root)
+        return list(groups.values())
+
+    def _try(self, roots: list[Root]) -> None:
+        """Evaluate roots to see what they read; equal elements are looked at once."""
+        anywhere: dict[Node, Node] = {}
+        first = roots[0]
+        targets = {r.node: r for r in roots}
+
         def read(emission: Emission, node: Node, index: tuple[Index, ...]) -> Atom | None:
-            if node not in self.roots or (node is root.node and root.kind == "map"
+            root = targets.get(node)
+            if node not in self.roots or (root is not None and node in starting
                                           and index == root.index):
                 return None
-            root.reads.append((node, index))
             return Load("?", Index(), node.type.dtype)
 
         def stored(node: Node, place: Index) -> Atom | None:
-            if node not in self.roots or node is root.node:
+            if node not in self.roots or node in starting:
                 return None
-            root.reads.append((node, None))
+            anywhere[node] = node
             return Load("?", Index(), node.type.dtype)
 
         emission = Emission(Names(), self.buffers, read, stored)
-        if root.kind == "scalars":
-            for _, node, _, _ in root.writes:
-                emission.value(node, ())
-        elif root.kind == "writes":
-            run_writes(emission, root, lambda *_: None)
+        starting: set[Node] = set()
+        tops: list[tuple[Root, list[Key]]] = []
+        if first.kind == "scalars":
+            tops.append((first, [(n, ()) for _, n, _, _ in first.writes]))
+            for key in tops[0][1]:
+                emission.value(*key)
+        elif first.kind == "writes":
+            starting.add(first.node)
+            run_writes(emission, first, lambda *_: None)
+            tops.append((first, list(emission.asked)))
         else:
-            target = root.node.args[0] if root.kind == "reduce" else root.node
-            nested(emission, root.domain, 0, lambda: emission.value(target, root.index))
-        root.evaluated = emission.evaluated
+            for root in roots:
+                target = root.node.args[0] if root.kind == "reduce" else root.node
+                tops.append((root, [(target, root.index)]))
+
+            def body() -> None:
+                for root, ((target, index),) in tops:
+                    if root.kind == "map":
+                        starting.add(root.node)
+                    emission.value(target, index)
+                    starting.discard(root.node)
+            nested(emission, first.domain, 0, body)
+        self._note(emission, tops, set(anywhere))
+
+    def _note(self, emission: Emission, tops: list[tuple[Root, list[Key]]],
+              anywhere: set[Node]) -> None:
+        """Which elements each root is computed from, and which of other roots it reads."""
+        masks: dict[Key, int] = {}
+        for root, keys in tops:
+            root.computed = 0
+            for key in keys:
+                own = key == (root.node, root.index)
+                for part in emission.asked.get(key, ()) if own else (key,):
+                    self._mask(part, emission.asked, masks)
+                    root.computed |= masks[part]
+            for node, index in self._keys_of(root.computed):
+                if node in self.roots:
+                    root.reads.append((node, index))
+            computed = {n for n, _ in self._keys_of(root.computed)}
+            root.reads += [(n, None) for n in self.roots if n in anywhere and any(
+                u in computed or u is root.node for u in self.users[n])]
+
+    def _bit(self, key: Key) -> int:
+        number = self.numbers.get(key)
+        if number is None:
+            number = self.numbers[key] = len(self.keys)
+            self.keys.append(key)
+        return 1 << number
+
+    def _keys_of(self, mask: int) -> list[Key]:
+        out = []
+        while mask:
+            low = mask & -mask
+            out.append(self.keys[low.bit_length() - 1])
+            mask ^= low
+        return out
+
+    def _mask(self, key: Key, asked: dict[Key, set[Key]], masks: dict[Key, int]) -> None:
+        """A bit for each element that one is computed from, itself included."""
+        stack = [key]
+        while stack:
+            top = stack[-1]
+            if top in masks:
+                stack.pop()
+                continue
+            children = asked.get(top, set()) if top[0] not in self.roots else set()
+            missing = [c for c in children if c not in masks]
+            if missing:
+                stack.extend(missing)
+                continue
+            mask = self._bit(top) if top in asked or top[0] in self.roots else 0
+            for c in children:
+                mask |= masks[c]
+            masks[top] = mask
+            stack.pop()
 
     # -- nests --------------------------------------------------------------------------------
 
@@ -274,23 +354,30 @@ class Plan:
 
     def _find_repeated(self) -> None:
         costs = self._costs()
-        loops: dict[Node, set[int]] = {}
-        nests: dict[Node, set[int]] = {}
+        loops: dict[Node, int] = {}
+        nests: dict[Node, int] = {}
         kept: set[Node] = set()
-        for number, nest in enumerate(self.nests):
+        for nest in self.nests:
+            in_nest: set[Node] = set()
             for loop in nest.loops:
+                mask = 0
                 for root in loop.roots:
-                    for node, indices in root.evaluated.items():
-                        if node in self.roots or node.op in _LEAVES:
-                            continue
-                        loops.setdefault(node, set()).add(id(loop))
-                        nests.setdefault(node, set()).add(number)
-                        if len(indices) > 1 and root.kind != "scalars" and \
-                                costs[node] * (len(indices) - 1) > 4 * DEAR and node.type.size > 1:
-                            kept.add(node)
+                    mask |= root.computed
+                indices: dict[Node, int] = {}
+                for node, _ in self._keys_of(mask):
+                    if node not in self.roots and node.op not in _LEAVES:
+                        indices[node] = indices.get(node, 0) + 1
+                for node, n in indices.items():
+                    loops[node] = loops.get(node, 0) + 1
+                    if n > 1 and loop.domain and node.type.size > 1 and \
+                            costs[node] * (n - 1) > 4 * DEAR:
+                        kept.add(node)
+                in_nest.update(indices)
+            for node in in_nest:
+                nests[node] = nests.get(node, 0) + 1
         for node, where in loops.items():
-            limit = DEAR if len(nests[node]) == 1 or node.type.size <= 64 else DEAREST
-            if len(where) > 1 and costs[node] * (len(where) - 1) > limit:
+            limit = DEAR if nests[node] == 1 or node.type.size <= 64 else DEAREST
+            if where > 1 and costs[node] * (where - 1) > limit:
                 kept.add(node)
         # What is inside of something that is kept is not repeated.
         inner = {a for n in kept for a in n.args}
