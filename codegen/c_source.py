@@ -135,6 +135,7 @@ class _Printer:
         self.lines: list[str] = []
         self.nest: Nest | None = None
         self.uses: dict[str, int] = {}
+        self.touched: set[str] = set()          # buffers that what is being printed uses
         self.stored: set[str] = set()
         self.bound: set[str] = set()
 
@@ -142,6 +143,7 @@ class _Printer:
         """The functions: for the nests that are cut, and the kernel's own."""
         self._lay_out()
         kernel, functions, own = self.kernel, [], []
+        of_own: set[str] = set()
         several = len(kernel.nests) > 1
         for number, nest in enumerate(kernel.nests, 1):
             self.nest = nest
@@ -149,11 +151,13 @@ class _Printer:
                 name = f"{kernel.name}_{number}" if several else f"{kernel.name}_part"
                 functions.append(self._chunked(name, nest))
                 own.append(f"host->parallel({name}, p, {nest.chunks}, {nest.work});")
+                self.touched = of_own
                 own += self._block(nest.finish)
             else:
+                self.touched = of_own
                 body = self._block(nest.body)
                 own += ["{", *[f"    {line}" for line in body], "}"] if several else body
-        head = self._pointers("\n".join(own))
+        head = self._pointers(of_own, own)
         functions.append([f"void {kernel.name}(void **p, const struct host *host)", "{",
                           *[f"    {line}" for line in (*head, *own)], "}"])
         return functions
@@ -180,13 +184,11 @@ class _Printer:
         """The C type of a buffer's elements."""
         return self.dialect.types[b.dtype.name]
 
-    def _pointers(self, text: str) -> list[str]:
-        """Declarations of the buffers that a text uses."""
+    def _pointers(self, touched: set[str], lines: Sequence[str]) -> list[str]:
+        """Declarations of the buffers that lines use."""
         out = []
         for b in self.kernel.buffers:
-            if not re.search(rf"\b{re.escape(b.name)}\b", text):
-                continue
-            if b.role == "table":
+            if b.name not in touched or b.role == "table":
                 continue
             place = self.places[b.name]
             if b.role == "scalar":
@@ -195,17 +197,18 @@ class _Printer:
             const = "const " if b.role == "in" else ""
             cast = f"(void *)({place})" if "+" in place else place
             out.append(f"{const}{self.type(b)} *restrict {b.name} = {cast};")
-        if "fail)" in text:
+        if any(", fail);" in line for line in lines):
             out.append(f"long *fail = {self.fail};")
         return out
 
     def _chunked(self, name: str, nest: Nest) -> list[str]:
         size, extent = nest.chunk, nest.extent
+        self.touched = touched = set()
         body = self._block(nest.body)
         low = f"const long lo = chunk * {size}, hi = MIN(lo + {size}, {extent});"
         loop = ["for (long chunk = first; chunk < last; chunk++) {", f"    {low}",
                 *[f"    {line}" for line in body], "}"]
-        head = self._pointers("\n".join(loop))
+        head = self._pointers(touched, loop)
         return [f"static void {name}(void **p, long first, long last)", "{",
                 *[f"    {line}" for line in (*head, *loop)], "}"]
 
@@ -251,6 +254,7 @@ class _Printer:
                     self.lines.append(f"{indent}{self.dialect.types[s.dtype.name]} "
                                       f"{s.name}[{s.size}];")
                 case Store():
+                    self.touched.add(s.buffer)
                     target = f"{s.buffer}[{index_expression(s.index)}]"
                     value = self.atom(s.value)
                     self.lines.append(indent + (f"{target} = {value.text};" if s.op is None else
@@ -284,8 +288,11 @@ class _Printer:
         if isinstance(a, Const):
             return literal(a.value, a.dtype)
         if isinstance(a, Ref):
+            if a.name in self.buffers:
+                self.touched.add(a.name)
             return self.expressions.get(a.name, Expression(a.name))
         if isinstance(a, Load):
+            self.touched.add(a.buffer)
             b = self.buffers.get(a.buffer)
             name = f"{self.kernel.name}_{a.buffer}" if b is not None and b.role == "table" \
                 else a.buffer

@@ -68,6 +68,7 @@ class Emission:
         self.ranges: dict[str, tuple[int, int]] = {}
         self.loops: set[str] = set()
         self.asked: dict[Key, set[Key]] = {}         # what each element was computed from
+        self.wanted: list[Key] = []                  # what was asked for from outside
 
     # -- what rules use -----------------------------------------------------------------------
 
@@ -127,6 +128,7 @@ class Emission:
 
     def value(self, node: Node, index: tuple[Index, ...]) -> Atom:
         """An element of a node's value."""
+        self.wanted.append((node, index))
         found = self._known(node, index)
         if found is not None:
             return found

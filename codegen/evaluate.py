@@ -13,6 +13,7 @@ import numpy as np
 
 from ..compiler.graph import Node
 from ..compiler.ops import arithmetic, comparison, indexing, layout
+from ..compiler.ops.row import Op
 from ..compiler.passes.computable import as_range, computing_dtype, is_elementwise
 from .kernel import Atom, Const, DType, Index, Position
 
@@ -63,6 +64,11 @@ def to_dtype(context: Context, atom: Atom, dtype: DType) -> Atom:
     if isinstance(atom, Const):
         return Const(np.asarray(atom.value).astype(dtype)[()], dtype)
     return context.let(arithmetic.convert, dtype, (atom,))
+
+
+def addition(dtype: DType) -> Op:
+    """What adding means to NumPy."""
+    return comparison.logical_or if dtype.kind == "b" else arithmetic.add
 
 
 def broadcast_index(index: tuple[Index, ...], shape: tuple[int, ...]) -> tuple[Index, ...]:
@@ -214,7 +220,7 @@ def _written(node: Node, index: tuple[Index, ...], context: Context) -> Rule:
     old = yield base, index
     if isinstance(old, Const) and old.value == 0:
         return atom
-    return context.let(arithmetic.add, node.type.dtype, (old, atom))
+    return context.let(addition(node.type.dtype), node.type.dtype, (old, atom))
 
 
 def _one_in_each_row(node: Node, index: tuple[Index, ...], context: Context) -> Rule:
@@ -233,7 +239,7 @@ def _one_in_each_row(node: Node, index: tuple[Index, ...], context: Context) -> 
     new = to_dtype(context, new, node.type.dtype)
     old = yield base, index
     if node.op is indexing.scatter_add and not (isinstance(old, Const) and old.value == 0):
-        new = context.let(arithmetic.add, node.type.dtype, (old, new))
+        new = context.let(addition(node.type.dtype), node.type.dtype, (old, new))
     return context.let(comparison.where, node.type.dtype, (here, new, old))
 
 

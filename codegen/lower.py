@@ -11,7 +11,7 @@ from ..compiler.passes.computable import as_range
 from .chunks import cut
 from .decompose import decompose
 from .emission import Emission, loop_name
-from .evaluate import Unreachable, linear, to_dtype
+from .evaluate import Unreachable, addition, linear, to_dtype
 from .kernel import (
     Atom,
     Buffer,
@@ -138,7 +138,7 @@ class _Lowering:
 
             def store(index: tuple[Index, ...], atom: Atom, adds: bool) -> None:
                 emission.add(Store(name, linear(index, shape), to_dtype(emission, atom, dtype),
-                                   arithmetic.add if adds else None))
+                                   addition(dtype) if adds else None))
             run_writes(emission, root, store)
             return Nest(tuple(emission.scopes[0].statements),
                         work=shape_size(shape) * 4)

@@ -211,7 +211,7 @@ class Plan:
         elif first.kind == "writes":
             starting.add(first.node)
             run_writes(emission, first, lambda *_: None)
-            tops.append((first, list(emission.asked)))
+            tops.append((first, emission.wanted))
         else:
             for root in roots:
                 target = root.node.args[0] if root.kind == "reduce" else root.node
