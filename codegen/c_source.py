@@ -8,7 +8,7 @@ import numpy as np
 
 from ..compiler.ops import arithmetic, comparison
 from ..compiler.ops.row import Op
-from .dialect import FUNCTIONS, HELPERS, C, Dialect
+from .dialect import HELPERS, C, Dialect
 from .element import (
     calls,
     express,
@@ -41,6 +41,7 @@ from .template import render
 
 WIDTH = 80
 ALIGNMENT = 64
+_CALLED = re.compile(r"\b([a-z]\w*)\(")
 _SIGNS: dict[Op, str] = {arithmetic.add: "+", arithmetic.mul: "*",
                          comparison.logical_or: "||", comparison.logical_and: "&&"}
 
@@ -72,12 +73,10 @@ def c_source(kernels: Sequence[Kernel], accuracy: str = "fast", dialect: Dialect
         scratch[kernel.name] = printer.scratch_size
     body = "\n".join(line for lines in functions for line in lines)
     helpers = _helpers(body, dialect)
-    everything = body + "\n".join(helpers)
-    used = [n for n in FUNCTIONS if re.search(rf"\b{n}f?\(", everything)]
-    vector = [[n for n in names if n in used] for names in dialect.vectorised] \
-        if accuracy == "fast" else [[], []]
-    declarations = [[_declared(n, f, everything) for n in names for f in ("", "f")
-                     if re.search(rf"\b{n}{f}\(", everything)] for names in vector]
+    called = set(_CALLED.findall(body + "\n".join(helpers)))
+    vector = dialect.vectorised if accuracy == "fast" else ((), ())
+    declarations = [[_declared(n, f) for n in names for f in ("", "f") if n + f in called]
+                    for names in vector]
     text = render("kernels.c.j2", name=kernels[0].name, tables=tables, helpers=helpers,
                   functions=functions, base=declarations[0], later=declarations[1],
                   reductions=_reductions(kernels, dialect), wraps="wrap(" in body,
@@ -86,7 +85,7 @@ def c_source(kernels: Sequence[Kernel], accuracy: str = "fast", dialect: Dialect
     return CText(text, scratch)
 
 
-def _declared(name: str, suffix: str, text: str) -> str:
+def _declared(name: str, suffix: str) -> str:
     kind = "float" if suffix else "double"
     several = ", ".join([kind] * (2 if name in ("atan2", "hypot", "pow") else 1))
     return f"{kind} {name}{suffix}({several}) VECTOR;"
@@ -94,9 +93,10 @@ def _declared(name: str, suffix: str, text: str) -> str:
 
 def _helpers(text: str, dialect: Dialect) -> list[str]:
     out = []
+    called = set(_CALLED.findall(text))
     for name, body in HELPERS.items():
         for suffix, kind in (("", "float64"), ("f", "float32")):
-            if re.search(rf"\b{name}{suffix}\(", text):
+            if name + suffix in called:
                 t = dialect.types[kind]
                 arguments = f"{t} x, {t} y" if re.search(r"\by\b", body) and \
                     name != "sinc" else f"{t} x"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from .evaluate import linear
 from .kernel import (
     CHUNK,
     Index,
@@ -54,11 +55,13 @@ def cut(statements: Sequence[Statement], partial: Sequence[Any], columns: Sequen
         if axis else extent
     n_chunks = -(-extent // chunk) if axis else 1
     finish: list[Statement] = []
+    moves: dict[str, tuple[str, Index]] = {}
     for node, name, op, root in columns:
-        fill, rest, statements = _column(node, name, op, root, statements, axis, n_chunks,
-                                         lowering)
+        fill, rest = _column(node, name, op, root, axis, n_chunks, moves, lowering)
         fills.append(fill)
         combined += rest
+    if moves:
+        statements = [redirected(s, moves) for s in statements]
     ends: list[Statement] = []
     for name, op, wide, _, node in partial:
         if n_chunks == 1:
@@ -81,26 +84,27 @@ def _names(root: Any) -> set[str]:
     return {n for i in root.outputs for n in i.names}
 
 
-def _column(node: Any, name: str, op: Any, root: Any, statements: Sequence[Statement],
-            axis: str | None, n_chunks: int, lowering: Any
-            ) -> tuple[Statement, list[Statement], list[Statement]]:
-    """What fills an array of sums first, what combines it last, and the loops between."""
+def _column(node: Any, name: str, op: Any, root: Any, axis: str | None, n_chunks: int,
+            moves: dict[str, tuple[str, Index]], lowering: Any
+            ) -> tuple[Statement, list[Statement]]:
+    """What fills an array of sums first, and what combines the chunks' copies of it last.
+
+    ``moves`` notes the copies of buffers that chunks have for themselves.
+    """
     from_zero = lowering.identity_of(node)
     shape, dtype = node.type.shape, node.type.dtype
-    index = tuple(root.outputs)
-    place = _linear(index, shape)
     if n_chunks == 1 or axis in _names(root):
-        value = from_zero
-        return _over_kept(root, Store(name, place, value)), [], list(statements)
+        place = linear(tuple(root.outputs), shape)
+        return _over_kept(root, Store(name, place, from_zero)), []
     size = shape_size(shape)
     parts = lowering.scratch("parts", dtype, size * n_chunks)
     at = variable(CHUNK).times(size)
+    moves[name] = (parts, at)
     fill = Loop("c", 0, size, (Store(parts, at + variable("c"), from_zero),))
-    moved = [redirected(s, name, parts, at) for s in statements]
     first = Loop("c", 0, size, (Store(name, variable("c"), Load(parts, variable("c"), dtype)),))
     inner = Loop("c", 0, size, (Store(name, variable("c"), Load(
         parts, variable("p").times(size) + variable("c"), dtype), op),))
-    return fill, [first, Loop("p", 1, n_chunks, (inner,))], moved
+    return fill, [first, Loop("p", 1, n_chunks, (inner,))]
 
 
 def _over_kept(root: Any, store: Statement) -> Statement:
@@ -111,19 +115,13 @@ def _over_kept(root: Any, store: Statement) -> Statement:
     return store
 
 
-def _linear(index: tuple[Index, ...], shape: tuple[int, ...]) -> Index:
-    place = Index()
-    for i, n in zip(index, shape, strict=True):
-        place = place.times(n) + i
-    return place
-
-
-def redirected(s: Statement, name: str, parts: str, at: Index) -> Statement:
-    """A statement that stores into the chunk's own copy of a buffer."""
+def redirected(s: Statement, moves: dict[str, tuple[str, Index]]) -> Statement:
+    """A statement that stores into the chunk's own copies of buffers."""
     if isinstance(s, Loop):
-        return s._replace(body=tuple(redirected(b, name, parts, at) for b in s.body))
-    if isinstance(s, Store) and s.buffer == name:
-        return s._replace(buffer=parts, index=s.index + at)
+        return s._replace(body=tuple(redirected(b, moves) for b in s.body))
+    if isinstance(s, Store) and s.buffer in moves:
+        name, at = moves[s.buffer]
+        return s._replace(buffer=name, index=s.index + at)
     return s
 
 

@@ -112,7 +112,7 @@ class _Lowering:
         """Room for a value that other loops read."""
         node, nest = root.node, self.plan.nest_of[root.node]
         loop = self.plan.loop_of[node]
-        readers = [r for r in self.plan.roots.values() if any(n is node for n, _ in r.reads)]
+        readers = self.plan.readers.get(node, [])
         outside = [r for r in readers if self.plan.nest_of[r.node] is not nest]
         others = [r for r in readers if self.plan.loop_of[r.node] is not loop]
         column = root.kind == "reduce" and not root.is_row and not root.full

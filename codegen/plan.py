@@ -114,6 +114,8 @@ class Plan:
         self.nest_of: dict[Node, PlannedNest] = {}
         self.loop_of: dict[Node, PlannedLoop] = {}
         self.nests: list[PlannedNest] = []
+        self.readers: dict[Node, list[Root]] = {}
+        self.position: dict[PlannedNest, int] = {}
         self.keys: list[Key] = []
         self.numbers: dict[Key, int] = {}
         self.buffers: dict[Node, tuple[str, bool]] = {
@@ -134,6 +136,8 @@ class Plan:
         for group in self._groups():
             self._try(group)
         for root in self.roots.values():
+            for node in dict.fromkeys(n for n, _ in root.reads):
+                self.readers.setdefault(node, []).append(root)
             self._place(root)
         for nest in self.nests:
             self._arrange(nest)
@@ -283,16 +287,18 @@ class Plan:
     def _place(self, root: Root) -> None:
         if root.kind != "writes":
             earliest = 0
-            for node, _ in root.reads:
-                at = self.nests.index(self.nest_of[node])
-                inside = all(self._is_at_hand(root, n, index)
-                             for n, index in root.reads if self.nest_of[n] is self.nests[at])
-                earliest = max(earliest, at if inside else at + 1)
+            inside: dict[int, bool] = {}
+            for node, index in root.reads:
+                at = self.position[self.nest_of[node]]
+                inside[at] = inside.get(at, True) and self._is_at_hand(root, node, index)
+            for at, at_hand in inside.items():
+                earliest = max(earliest, at if at_hand else at + 1)
             for nest in self.nests[earliest:]:
                 if self._fits(root, nest):
                     self._join(root, nest)
                     return
         nest = PlannedNest(root.domain, root.frame or 0, alone=root.kind == "writes")
+        self.position[nest] = len(self.nests)
         self.nests.append(nest)
         self._join(root, nest)
 
@@ -330,6 +336,7 @@ class Plan:
 
     def _arrange(self, nest: PlannedNest) -> None:
         """The order of loops inside of a nest."""
+        position: dict[PlannedLoop, int] = {}
         for root in nest.roots:
             inner = root.domain[nest.frame:]
             first = 0
@@ -337,7 +344,7 @@ class Plan:
                 if self.nest_of[node] is not nest:
                     continue
                 other = self.roots[node]
-                at = nest.loops.index(self.loop_of[node])
+                at = position[self.loop_of[node]]
                 same = other.kind == "map" and index == other.index and \
                     nest.loops[at].domain == inner
                 first = max(first, at if same else at + 1)
@@ -346,6 +353,7 @@ class Plan:
                     break
             else:
                 loop = PlannedLoop(inner)
+                position[loop] = len(nest.loops)
                 nest.loops.append(loop)
             loop.roots.append(root)
             self.loop_of[root.node] = loop
@@ -494,8 +502,15 @@ def _are_numbers(node: Node) -> bool:
 
 def _leading(index: tuple[Index, ...], shape: tuple[int, ...], k: int) -> bool:
     """Whether the first k axes that have loops are read at the variables of the first k loops."""
-    leading = [i for i, n in zip(index, shape, strict=True) if n != 1][:k]
-    return leading == [variable(loop_name(p)) for p in range(k)]
+    position = 0
+    for i, n in zip(index, shape, strict=True):
+        if n != 1:
+            if i.terms != ((loop_name(position), 1),) or i.offset:
+                return False
+            position += 1
+            if position == k:
+                break
+    return position == k
 
 
 def _reduction(node: Node) -> Root:
