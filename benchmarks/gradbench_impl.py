@@ -186,7 +186,8 @@ def ba_jacobian(cams: Any, points: Any, weights: Any, obs: Any, features: Any,
     """The sparse Jacobian as CSR arrays; an error depends on one camera, point and weight."""
     own = (cams[obs[:, 0]], points[obs[:, 1]], weights, features)
     blocks = [np.concatenate([cam, point, weight[:, None]], axis=1)
-              for cam, point, weight in (gradient(*own) for gradient in _reprojection_gradients(target))]
+              for cam, point, weight in (gradient(*own)
+                                        for gradient in _reprojection_gradients(target))]
     n, m, p = len(cams), len(points), len(obs)
     columns = np.empty((p, 15), dtype=np.int32)
     columns[:, :11] = 11 * obs[:, :1] + np.arange(11)

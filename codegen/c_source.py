@@ -203,7 +203,8 @@ class _Printer:
 
     def _chunked(self, name: str, nest: Nest) -> list[str]:
         size, extent = nest.chunk, nest.extent
-        self.touched = touched = set()
+        touched: set[str] = set()
+        self.touched = touched
         body = self._block(nest.body)
         low = f"const long lo = chunk * {size}, hi = MIN(lo + {size}, {extent});"
         loop = ["for (long chunk = first; chunk < last; chunk++) {", f"    {low}",
@@ -256,9 +257,9 @@ class _Printer:
                 case Store():
                     self.touched.add(s.buffer)
                     target = f"{s.buffer}[{index_expression(s.index)}]"
-                    value = self.atom(s.value)
-                    self.lines.append(indent + (f"{target} = {value.text};" if s.op is None else
-                                                self._updated(target, s.op, value)))
+                    new = self.atom(s.value)
+                    self.lines.append(indent + (f"{target} = {new.text};" if s.op is None else
+                                                self._updated(target, s.op, new)))
                 case Loop():
                     self._loop(s, indent)
 

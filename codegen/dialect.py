@@ -5,6 +5,7 @@ function of one element and a loop begin; (4) what combines chunks; (5) a loader
 (6) a line in the options. Rows need nothing: their expressions are common to all of them.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -33,11 +34,12 @@ _LATER = ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "c
           "erfc", "exp2", "expm1", "hypot", "log10", "log1p", "log2", "sinh", "tan", "tanh")
 FUNCTIONS = (*_BASE, *_LATER, "copysign", "fabs", "floor", "ceil", "trunc", "rint", "fmod",
              "nextafter", "sqrt", "signbit")
-_KEYWORDS = """auto break case char const continue default do double else enum extern float for
+_KEYWORDS = frozenset(re.findall(r"\w+", """
+    auto break case char const continue default do double else enum extern float for
     goto if inline int long register restrict return short signed sizeof static struct switch
     typedef union unsigned void volatile while bool true false asm typeof j0 j1 jn y0 y1 yn gamma
     lgamma tgamma div abs main linux unix p lo hi chunk first last host fail wrap c MAX MIN
-    NAN INFINITY VECTOR""".split()
+    NAN INFINITY VECTOR"""))
 
 
 @dataclass(frozen=True)

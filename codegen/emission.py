@@ -214,7 +214,6 @@ class Emission:
             except Undecided as cut:
                 if cut.name != name:
                     raise
-                assert first < cut.at < last, (first, cut.at, last)
                 pending += [(cut.at, last), (first, cut.at)]
                 continue
             finally:

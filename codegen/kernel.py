@@ -74,14 +74,14 @@ class Load(NamedTuple):
     """An element of a buffer."""
 
     buffer: str
-    index: Index
+    index: Index         # type: ignore[assignment]
     dtype: DType
 
 
 class Position(NamedTuple):
     """An index as a value."""
 
-    index: Index
+    index: Index         # type: ignore[assignment]
     dtype: DType = np.dtype(np.int64)
 
 
@@ -137,7 +137,7 @@ class Store(NamedTuple):
     """An element of a buffer gets a value, or ``op`` of what it holds and the value."""
 
     buffer: str
-    index: Index
+    index: Index         # type: ignore[assignment]
     value: Atom
     op: Op | None = None
 

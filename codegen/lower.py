@@ -40,6 +40,7 @@ COMBINE = {reduction.sum: arithmetic.add, reduction.prod: arithmetic.mul,
 UNROLLED = 8             # iterations of an inner loop that are written out,
 OUTER = 64               # where the outer loop has at least so many
 SPARSE = 16              # constants among numbers
+WRITTEN = 240            # statements that may come of it where the outer loop has no SIMD
 LOCAL = 2048             # elements of a row that is kept during a chunk
 
 
@@ -184,8 +185,9 @@ class _Lowering:
             if root.is_row:
                 self._accumulator(emission, root)
         outer = shape_size(nest.domain[:nest.frame])
+        written = sum(len(x.roots) * shape_size(x.domain) for x in nest.loops)
         written_out = nest.frame and shape_size(loop.domain) <= UNROLLED and \
-            outer >= OUTER
+            outer >= OUTER and (not self.columns or written <= WRITTEN)
         before, self.running = self.running, loop.roots
         if written_out:
             for place in np.ndindex(loop.domain):

@@ -1,14 +1,17 @@
 """Host code with calls of compiled kernels, and the kernels' C text."""
 
-from collections.abc import Callable
 from typing import Any
 
 from ..compiler.graph import Graph, Node
 from ..compiler.ops.row import Op
+from ..compiler.passes.dead import remove_dead
 from ..compiler.passes.fuse import KernelOp, fuse
-from .c_source import c_source
+from ..compiler.passes.pipeline import NATIVE, run
+from .c_source import CText, c_source
 from .dialect import C
+from .evaluate import Unreachable
 from .kernel import Kernel
+from .kernel_verify import verify_kernel
 from .lower import lower
 from .numpy_source import NumpyPrinter, numpy_source
 from .source import KernelCall, Source
@@ -28,32 +31,52 @@ class HostPrinter(NumpyPrinter):
         return name
 
 
-def kernels_of(graph: Graph) -> list[tuple[Node, Kernel]]:
-    """The kernel nodes of a fused graph, lowered."""
-    return [(n, lower(n.op.body, C.reserved)) for n in graph.nodes
-            if isinstance(n.op, KernelOp) and n.op.body is not None]
+MOST = 1000              # arguments and results of one kernel
+VERIFY = False           # switched on by the test-suite
 
 
-def native_source(graph: Graph, annotate: bool = True, accuracy: str = "fast",
-                  source_of: Callable[[Graph, bool], Source] = numpy_source) -> Source:
+def fused(graph: Graph) -> tuple[Graph, list[tuple[Node, Kernel]]]:
+    """The graph with kernel nodes, and these lowered. What cannot be lowered stays with NumPy."""
+    left: frozenset[Node] = frozenset()
+    while True:
+        whole = remove_dead(fuse(graph, left) if left else run(graph, NATIVE))
+        found: list[tuple[Node, Kernel]] = []
+        for node in whole.nodes:
+            if not isinstance(node.op, KernelOp) or node.op.body is None:
+                continue
+            try:
+                kernel = lower(node.op.body, C.reserved)
+                if len(kernel.having("in", "scalar", "out")) > MOST:
+                    raise Unreachable(node)
+            except Unreachable:
+                left |= node.op.members
+                break
+            found.append((node, verify_kernel(kernel) if VERIFY else kernel))
+        else:
+            return whole, found
+
+
+def native_source(graph: Graph, annotate: bool = True, accuracy: str = "fast") -> Source:
     """Source of a lowered graph with compiled kernels.
 
     Args:
         graph: after the whole pipeline.
         annotate: whether to put the user's lines above the statements that come from them.
         accuracy: ``"fast"`` or ``"strict"``; see :func:`c_source`.
-        source_of: prints the version without kernels.
     """
-    fused = fuse(graph)
-    found = kernels_of(fused)
+    whole, found = fused(graph)
     if not found:
-        return source_of(graph, annotate)
-    printed = c_source([k for _, k in found], accuracy)
-    taken = [n.op.name for n, _ in found]
-    source = HostPrinter(fused, annotate, taken).run()
+        return numpy_source(graph, annotate)
+    return host_source(whole, found, c_source([k for _, k in found], accuracy), annotate)
+
+
+def host_source(whole: Graph, found: list[tuple[Node, Kernel]], printed: CText,
+                annotate: bool = True) -> Source:
+    """Source of a fused graph whose kernels have been printed."""
+    source = HostPrinter(whole, annotate, [n.op.name for n, _ in found]).run()
     calls = tuple(_call(n, k, printed.scratch[k.name]) for n, k in found)
     return Source(source.name, source.text, source.parameters, source.data, source.captured,
-                  source.calls_other_branch, printed.text, calls, "", accuracy)
+                  source.calls_other_branch, printed.text, calls)
 
 
 def _call(node: Node, kernel: Kernel, scratch: int) -> KernelCall:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph, Node
 from ..compiler.ops import arithmetic, indexing, layout, transcendental
+from ..compiler.ops.index_form import getitem_shape
 from ..compiler.passes.computable import as_range
 from .decompose import PLAIN
 from .emission import Emission, Key, loop_name
@@ -21,15 +22,14 @@ from .evaluate import Unreachable, selection
 from .kernel import Atom, Index, Load, variable
 from .names import Names
 
+# One assignment to a part of a value: the index, the value, index arrays, whether it adds.
+Write = tuple[Any, Node, tuple[Node, ...], bool]
 _LEAVES = (INPUT, CONSTANT, CAPTURED)
 PIECES = 4               # of more, a value is assembled in memory
+ACCUMULATORS = 6         # of one inner loop; registers are few
 DEAR = 16                # additions: what is dearer is not computed twice in a nest
 DEAREST = 80             # nor in two
 _COSTS = {arithmetic.div: 4, transcendental.sqrt: 4, transcendental.reciprocal: 4}
-
-
-class Write(tuple[Any, ...]):
-    """``(template, value, arrays, adds)``: one assignment to a part of a value."""
 
 
 @dataclass(eq=False)
@@ -48,7 +48,7 @@ class Root:
     domain: tuple[int, ...] = ()                 # the space without axes of length one
     frame: int | None = None                     # of a reduction of rows: how many outer axes
     full: bool = False                           # a reduction to one number
-    writes: list[tuple[Any, Node, tuple[Node, ...], bool]] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
     reads: list[tuple[Node, tuple[Index, ...] | None]] = field(default_factory=list)
     computed: int = 0                            # a bit for each element it is computed from
 
@@ -349,7 +349,8 @@ class Plan:
                     nest.loops[at].domain == inner
                 first = max(first, at if same else at + 1)
             for loop in nest.loops[first:]:
-                if loop.domain == inner:
+                if loop.domain == inner and not (
+                        nest.frame and inner and root.kind == "reduce" and _is_full(loop)):
                     break
             else:
                 loop = PlannedLoop(inner)
@@ -454,7 +455,7 @@ def run_writes(emission: Emission, root: Root, store: Any) -> None:
 
 
 def _selected(shape: tuple[int, ...], template: Any, arrays: tuple[Node, ...]) -> tuple[int, ...]:
-    from_index: tuple[int, ...] = indexing.getitem_shape(shape, template,
+    from_index: tuple[int, ...] = getitem_shape(shape, template,
                                                          [a.type.shape for a in arrays])
     return from_index
 
@@ -469,9 +470,10 @@ def _chain(node: Node, users: dict[Node, list[Node]]) -> list[Node]:
 
 
 def _writes(node: Node, users: dict[Node, list[Node]]
-            ) -> list[tuple[Any, Node, tuple[Node, ...], bool]]:
+            ) -> list[Write]:
     if node.op in (layout.stack, layout.concatenate):
-        axis, start, out = node.params[0], 0, []
+        axis, start = node.params[0], 0
+        out: list[Write] = []
         whole = [("s", 0, n, 1) for n in node.type.shape]
         for a in node.args:
             template: list[Any] = list(whole)
@@ -494,6 +496,10 @@ def _base(node: Node, n_writes: int) -> Node | None:
     for _ in range(n_writes):
         node = node.args[0]
     return node
+
+
+def _is_full(loop: PlannedLoop) -> bool:
+    return sum(r.kind == "reduce" for r in loop.roots) >= ACCUMULATORS
 
 
 def _are_numbers(node: Node) -> bool:

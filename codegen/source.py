@@ -36,8 +36,6 @@ class Source:
         calls_other_branch: whether the function hands over when a guard does not hold.
         c: the C text of the kernels that the module calls.
         kernels: these.
-        fallback: the same function without kernels.
-        accuracy: of the kernels' functions, ``"fast"`` or ``"strict"``.
     """
 
     name: str
@@ -48,8 +46,6 @@ class Source:
     calls_other_branch: bool = False
     c: str = ""
     kernels: tuple[KernelCall, ...] = ()
-    fallback: str = ""
-    accuracy: str = "fast"
 
     @property
     def shown(self) -> str:

@@ -38,7 +38,8 @@ def _normal(argnums: Argnums | list[int | str]) -> Argnums:
     return tuple(argnums) if isinstance(argnums, list) else argnums
 
 
-def compile(function: Function | None = None, *, target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
+def compile(function: Function | None = None, *, target: str = "numpy", lane: str = "auto",
+            accuracy: str = "fast") -> Any:
     """The function itself, traced and compiled.
 
     >>> import numpy as np, wengert as wg

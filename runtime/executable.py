@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen.emit import emit, is_by_element
+from ..codegen.numpy_source import numpy_source
 from ..codegen.source import Source
 from ..compiler.arraytype import ArrayType, python_number
 from ..compiler.errors import (
@@ -408,8 +409,16 @@ class Compiled:
         return self._latest
 
     def save(self, path: str | Path) -> Path:
-        """Write the latest specialization as a module that runs without wengert."""
-        return write_module(self._last().source, Path(path))
+        """Write the latest specialization as a module that runs without wengert.
+
+        Of a native program that is its NumPy version, with the C text beside it to be read.
+        """
+        program = self._last()
+        source = program.source
+        if source.kernels:
+            source = numpy_source(program.graph, self.options.annotate)
+            Path(path).with_suffix(".c").write_text(program.source.c, encoding="utf-8")
+        return write_module(source, Path(path))
 
     def report(self) -> str:
         """Sizes of the latest specialization, in words."""

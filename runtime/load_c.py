@@ -73,7 +73,7 @@ def set_num_threads(n: int) -> None:
     """
     if n < 1:
         raise ValueError(f"set_num_threads({n}): there must be at least one thread.")
-    global _THREADS  # noqa: PLW0603
+    global _THREADS
     _THREADS = int(n)
     if "wengert_native" in sys.modules:
         sys.modules["wengert_native"].set_threads(_THREADS)

@@ -32,30 +32,35 @@ TABLE = 64               # elements of a constant that a kernel holds itself
 
 @dataclass(frozen=True, eq=False)
 class KernelOp(Op):
-    """The operator of one cluster: what it computes is a graph of its own."""
+    """The operator of one cluster: what it computes is a graph of its own.
+
+    ``members`` are the nodes of the fused graph that it stands for.
+    """
 
     body: Graph | None = None
+    members: frozenset[Node] = frozenset()
 
 
-def kernel_op(body: Graph) -> KernelOp:
+def kernel_op(body: Graph, members: frozenset[Node] = frozenset()) -> KernelOp:
     """A cluster as an operator; NumPy's meaning of it is its graph, interpreted."""
     def call(*args: Any) -> Any:
-        results = tuple(interpret(body, args))
+        results = tuple(interpret(body, *args))
         return results[0] if len(results) == 1 else results
     types = tuple(n.type for n in body.outputs)
     return KernelOp(body.name, call, lambda *args: types[0] if len(types) == 1 else types,
                     NoDerivative("It is compiled code."), python=body.name, reference=call,
-                    body=body)
+                    body=body, members=members)
 
 
-def fuse(graph: Graph) -> Graph:
-    """The graph with kernels for all clusters worth one."""
-    return _Fusion(graph).run()
+def fuse(graph: Graph, left: frozenset[Node] = frozenset()) -> Graph:
+    """The graph with kernels for all clusters worth one; nodes in ``left`` stay with the host."""
+    return _Fusion(graph, left).run()
 
 
 class _Fusion:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, left: frozenset[Node]) -> None:
         self.graph = graph
+        self.left = left
         guards = [g.node for g in graph.guards]
         self.results = {*graph.outputs, *guards}
         self.computes: set[Node] = set()
@@ -92,7 +97,7 @@ class _Fusion:
                     self.source[node] = origin
                     self.level[node] = self.level[origin]
                     continue
-            computes = is_computable(node)
+            computes = node not in self.left and is_computable(node)
             if computes:
                 self.computes.add(node)
             origins = [self.source[a] for a in node.args]
@@ -183,7 +188,7 @@ class _Fusion:
             if node in members:
                 self._copy_into(body, node, members, copies, given)
         graph = body.graph([copies[n] for n in outputs])
-        op = kernel_op(graph)
+        op = kernel_op(graph, frozenset(members))
         builder.origin = outputs[0].origin
         call = builder.emit(op, tuple(new[n] for n in given))
         if len(outputs) == 1:

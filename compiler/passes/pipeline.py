@@ -7,6 +7,7 @@ from ..verify import verify
 from .canonical import assemble, flip_differences, lower_products, single_results
 from .dead import remove_dead
 from .expand import expand
+from .fuse import fuse
 from .scalarize import scalarize
 from .shifts import settle_shifts
 from .simplify import simplify
@@ -24,6 +25,7 @@ LOWER: tuple[Pass, ...] = (lower_products, flip_differences, assemble,
 PIPELINE: tuple[Pass, ...] = SIMPLE + LOWER
 SCALAR: tuple[Pass, ...] = (scalarize, remove_dead, simplify, remove_dead, lower_products,
                             flip_differences, remove_dead)
+NATIVE: tuple[Pass, ...] = (fuse,)
 
 VERIFY_AFTER_EVERY_PASS = False      # switched on by the test-suite
 
