@@ -4,15 +4,25 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.graph import CONSTANT, INPUT, Builder, Graph, Node, keep_leaf, rebuild
+from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Builder, Graph, Node, keep_leaf, rebuild
 from ..compiler.ops import arithmetic, comparison, layout, reduction, transcendental
 
 PLAIN = (reduction.sum, reduction.prod, reduction.max, reduction.min, reduction.any, reduction.all)
 
 
 def decompose(graph: Graph) -> Graph:
-    """The graph with ``norm``, ``logsumexp`` and the like taken apart."""
-    return rebuild(graph, _decomposed)
+    """The graph with ``norm``, ``logsumexp`` and the like taken apart.
+
+    Results are nodes of their own: no input, no constant, and no two the same.
+    """
+    graph = rebuild(graph, _decomposed)
+    nodes, outputs = list(graph.nodes), []
+    for n in graph.outputs:
+        if n.op in (INPUT, CONSTANT, CAPTURED) or n in outputs:
+            n = Node(layout.reshape, (n,), (n.type.shape,), n.type.strong)
+            nodes.append(n)
+        outputs.append(n)
+    return Graph(graph.name, graph.inputs, tuple(outputs), tuple(nodes), graph.guards)
 
 
 def _decomposed(b: Builder, node: Node, args: tuple[Node, ...]) -> Node:

@@ -1,5 +1,6 @@
 """Many graphs compiled to C in one go: one call of the compiler for all of them."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from wengert.runtime import load_c
 from wengert.runtime.load_python import load
 
 QUICK = ("-O1", *load_c.FLAGS[1:])
+QUICKEST = ("-O0", *load_c.FLAGS[1:])
 
 
 class Loaded:
@@ -49,11 +51,16 @@ def load_many(graphs, monkeypatch, flags=QUICK, tiny_chunks=False):
         text = format_kernel(kernel)
         assert format_kernel(parse_kernel(text)) == text
     printed = c_source(kernels) if kernels else None
+    once = functools.lru_cache(lambda *key: real(printed.text, *key))       # not hashed each time
+    real = load_c._library
+    monkeypatch.setattr(load_c, "_library", lambda text, flags, libraries, key: once(
+        tuple(flags), tuple(libraries), key))
     out = []
     for graph, whole, found in parts:
         source = host_source(whole, found, printed, annotate=False) if found else \
             numpy_source(graph, annotate=False)
         out.append(Loaded(load(source), [k for _, k in found]))
+    monkeypatch.setattr(load_c, "_library", real)
     return out
 
 

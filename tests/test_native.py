@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import wengert as wg
 from check import base_cases, graph_of, narrow_cases, whole_cases
-from native_harness import close, load_many, support
+from native_harness import QUICK, QUICKEST, close, load_many, support
 from programs import PROGRAMS
 from test_programs import leaves_of, like
 from wengert.codegen.kernel_interpret import interpret_kernel
@@ -46,9 +46,10 @@ def leaves(args, graph):
 
 @pytest.mark.parametrize("tiny", [False, True], ids=["whole", "chunks"])
 def test_programs_are_the_same_in_c(tiny, monkeypatch, restored_threads):
-    named = list(cases())
-    loaded = load_many([graph for _, graph, _ in named], monkeypatch, tiny_chunks=tiny)
-    assert sum(bool(f.kernels) for f in loaded) > 180
+    named = [one for one in cases() if not tiny or one[0].endswith("vjp")]
+    loaded = load_many([graph for _, graph, _ in named], monkeypatch,
+                       flags=QUICKEST if tiny else QUICK, tiny_chunks=tiny)
+    assert sum(bool(f.kernels) for f in loaded) > 0.9 * len(loaded)
     for (name, graph, args), f in zip(named, loaded, strict=True):
         with np.errstate(all="ignore"):
             expected = interpret(graph, *args)
@@ -84,7 +85,7 @@ def test_rows_are_the_same_in_c(monkeypatch):
     named = []
     for name, op in sorted(TABLE.items()):
         for case in base_cases(op, rng):
-            for one in (case, *narrow_cases(case), *whole_cases(case)):
+            for one in (case, *list(narrow_cases(case))[:2], *list(whole_cases(case))[::2]):
                 try:
                     graph = graph_of(op, one)
                 except (TypeError, ValueError, KeyError):
@@ -92,8 +93,8 @@ def test_rows_are_the_same_in_c(monkeypatch):
                 if all(n.type is not None and is_computable(n) for n in graph.nodes
                        if n.args) and graph.nodes[-1].args:
                     named.append((f"{name} {one}", graph, one.values))
-    assert len(named) > 800
-    loaded = load_many([graph for _, graph, _ in named], monkeypatch)
+    assert len(named) > 500
+    loaded = load_many([graph for _, graph, _ in named], monkeypatch, flags=QUICKEST)
     for (name, graph, args), f in zip(named, loaded, strict=True):
         given = [v[()] if np.ndim(v) == 0 and isinstance(v, np.ndarray) else v for v in args]
         with np.errstate(all="ignore"):
@@ -113,7 +114,8 @@ def test_special_values_are_numpys(monkeypatch):
            "equal", "not_equal", "copysign", "fmod", "mod", "floor_divide", "heaviside",
            "logical_and", "logical_or", "logical_xor")
     for dtype in (np.float64, np.float32):
-        values = (x.astype(dtype), y.astype(dtype))
+        with np.errstate(over="ignore"):
+            values = (x.astype(dtype), y.astype(dtype))
         functions = [(n, values[:1]) for n in one] + [(n, values) for n in two]
         graphs = [graph_of(TABLE[n], Args(v)) for n, v in functions]
         for (name, args), f, graph in zip(functions, load_many(graphs, monkeypatch), graphs,
