@@ -17,6 +17,7 @@ from .runtime.check import check_grads
 from .runtime.custom import custom_jvp, custom_vjp
 from .runtime.elementwise import elementwise
 from .runtime.explain_nan import explain_nan
+from .runtime.load_c import set_num_threads
 from .runtime.show import wengert_table
 from .runtime.sympy_bridge import from_sympy, to_sympy
 
@@ -24,4 +25,4 @@ __version__ = "0.1.0"
 
 __all__ = ["WengertError", "check_grads", "compile", "custom_jvp", "custom_vjp", "elementwise",
            "explain_nan", "from_sympy", "grad", "hessian", "hvp", "jacobian", "jvp",
-           "stop_gradient", "to_sympy", "trace", "value_and_grad", "vjp", "wengert_table"]
+           "set_num_threads", "stop_gradient", "to_sympy", "trace", "value_and_grad", "vjp", "wengert_table"]
