@@ -25,4 +25,5 @@ __version__ = "0.1.0"
 
 __all__ = ["WengertError", "check_grads", "compile", "custom_jvp", "custom_vjp", "elementwise",
            "explain_nan", "from_sympy", "grad", "hessian", "hvp", "jacobian", "jvp",
-           "set_num_threads", "stop_gradient", "to_sympy", "trace", "value_and_grad", "vjp", "wengert_table"]
+           "set_num_threads", "stop_gradient", "to_sympy", "trace", "value_and_grad", "vjp",
+           "wengert_table"]

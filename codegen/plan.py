@@ -433,6 +433,8 @@ def run_writes(emission: Emission, root: Root, store: Any) -> None:
                lambda: store(root.index, emission.value(base, root.index), False))
     for template, value, arrays, adds in root.writes:
         shape = _selected(node.type.shape, template, arrays)
+        if 0 in shape:
+            continue
         index = index_of(shape)
 
         def write(template: Any = template, value: Node = value,

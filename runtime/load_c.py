@@ -5,6 +5,7 @@ text, the compiler, its flags, the processor), written under another name first 
 with a digest at their end: two processes may build the same one, and a damaged one is built anew.
 """
 
+import atexit
 import hashlib
 import importlib.machinery
 import importlib.util
@@ -111,7 +112,9 @@ def folder() -> Path:
 
 @cache
 def _temporary() -> Path:
-    return Path(tempfile.mkdtemp(prefix="wengert-"))
+    made = Path(tempfile.mkdtemp(prefix="wengert-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 def _read(path: Path) -> None:
@@ -133,24 +136,29 @@ def _finish(built: Path, path: Path) -> None:
 # -- the compiler -----------------------------------------------------------------------------
 
 
-@cache
 def compiler() -> tuple[str, ...]:
     """The C compiler's command.
 
     Raises:
         NoCompilerError: if none is found.
     """
-    for command in (compiler_command(), (sysconfig.get_config_var("CC") or "cc").split()[:1],
-                    ["gcc"], ["cc"], ["clang"]):
-        if command and (found := shutil.which(command[0])):
-            return (found, *command[1:])
-    raise NoCompilerError(
-        "target=\"native\" needs a C compiler, and none was found (looked for $CC, gcc, cc and "
-        "clang).", "Install one (Debian and Ubuntu: apt install gcc; Fedora: dnf install gcc; "
-        "macOS: xcode-select --install), name it in CC, or use target=\"numpy\".")
+    return _found(tuple(compiler_command()))
 
 
 @cache
+def _found(named: tuple[str, ...]) -> tuple[str, ...]:
+    usual = (str(sysconfig.get_config_var("CC") or "cc").split()[:1], ["gcc"], ["cc"], ["clang"])
+    for command in [named] if named else usual:
+        if command and (found := shutil.which(command[0])):
+            return (found, *command[1:])
+    missing = f"{named[0]}, which CC names, was not found" if named else \
+        "none was found (looked for gcc, cc and clang)"
+    raise NoCompilerError(
+        f"target=\"native\" needs a C compiler, and {missing}.",
+        "Install one (Debian and Ubuntu: apt install gcc; Fedora: dnf install gcc; "
+        "macOS: xcode-select --install), name it in CC, or use target=\"numpy\".")
+
+
 def compiler_identity() -> str:
     """What changes when the compiler does."""
     state = Path(compiler()[0]).resolve().stat()
