@@ -17,9 +17,9 @@ from .runtime.check import check_grads
 from .runtime.custom import custom_jvp, custom_vjp
 from .runtime.elementwise import elementwise
 from .runtime.explain_nan import explain_nan
-from .runtime.load_c import set_num_threads
 from .runtime.show import wengert_table
 from .runtime.sympy_bridge import from_sympy, to_sympy
+from .runtime.threads import set_num_threads
 
 __version__ = "0.1.0"
 

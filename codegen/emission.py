@@ -20,14 +20,11 @@ from .kernel import (
     Loop,
     Position,
     Ref,
-    Start,
     Statement,
-    Store,
-    Update,
     Wrap,
     variable,
 )
-from .names import Names
+from .names import Names, ascii_name
 
 VARIABLES = "ijklmnopqr"
 Key = tuple[Node, tuple[Index, ...]]
@@ -88,7 +85,7 @@ class Emission:
     def let(self, op: Any, dtype: DType, args: tuple[Atom, ...], hint: str | None = None) -> Atom:
         """A named intermediate value, in the outermost scope that knows its operands."""
         depth = max(map(self.depth_of, args), default=0)
-        name = self.names.unique(_plain(hint) if hint else "t")
+        name = self.names.unique(ascii_name(hint) if hint else "t")
         self.depth[name] = depth
         self.scopes[depth].statements.append(Let(name, dtype, op, args, hint))
         return Ref(name, dtype)
@@ -219,23 +216,3 @@ class Emission:
             finally:
                 self.loops.discard(name)
             self.add(Loop(name, first, last, tuple(opened.statements)))
-
-
-def _plain(name: str) -> str:
-    """A name in ASCII."""
-    return "".join(c if c.isascii() else f"u{ord(c):x}" for c in name)
-
-
-def reads(statements: tuple[Statement, ...]) -> set[str]:
-    """Buffers that statements read."""
-    out = set()
-    for s in statements:
-        if isinstance(s, Loop):
-            out |= reads(s.body)
-        elif isinstance(s, (Let, Wrap, Update, Store)):
-            values = s.args if isinstance(s, Let) else (s.value,)
-            out |= {v.buffer for v in values if isinstance(v, Load)}
-    return out
-
-
-__all__ = ["Emission", "Scope", "Start", "loop_name", "reads"]

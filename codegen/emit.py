@@ -6,7 +6,6 @@ from ..compiler.ops import indexing, layout
 from ..compiler.passes.computable import is_computable
 from ..compiler.passes.pipeline import LOWER, SCALAR, SIMPLE, run
 from ..compiler.passes.scalarize import is_scalarizable
-from .native_source import native_source
 from .numpy_source import numpy_source
 from .scalar_source import can_print, scalar_source
 from .source import Source
@@ -63,6 +62,8 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True,
 def _native(simple: Graph, arrays: Graph, by_element: bool, annotate: bool, accuracy: str
             ) -> tuple[Source, Graph]:
     """Native source; functions of numbers become straight-line C."""
+    # Importing wengert is to be quick, and this is a good part of it.
+    from .native_source import native_source  # noqa: PLC0415
     if by_element and is_scalarizable(simple, ELEMENT_LIMIT):
         scalars = run(simple, SCALAR)
         if all(is_computable(n) for n in scalars.nodes if n.op not in _LEAVES):

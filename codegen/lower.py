@@ -31,7 +31,7 @@ from .kernel import (
     renamed,
     variable,
 )
-from .names import Names
+from .names import Names, ascii_name
 from .plan import Keep, Plan, PlannedLoop, PlannedNest, Root, nested, run_writes, shape_size
 
 COMBINE = {reduction.sum: arithmetic.add, reduction.prod: arithmetic.mul,
@@ -105,7 +105,7 @@ class _Lowering:
 
     def _buffer(self, node: Node, wish: str, role: str, value: Any = None) -> str:
         origin = node.origin.name if node.origin else None
-        name = self.names.unique(_plain(origin) if origin and role != "table" else wish)
+        name = self.names.unique(ascii_name(origin) if origin and role != "table" else wish)
         self.buffers.append(Buffer(name, node.type.dtype, node.type.shape, role, value))
         return name
 
@@ -174,7 +174,7 @@ class _Lowering:
         node = root.node
         dtype = _wide(node)
         hint = node.origin.name if node.origin else None
-        name = self.names.unique(_plain(hint) if hint and root.is_row else "total")
+        name = self.names.unique(ascii_name(hint) if hint and root.is_row else "total")
         emission.add(Start(name, dtype, identity(node.op, dtype)))
         emission.depth[name] = len(emission.scopes) - 1
         self.ready[node] = Ref(name, dtype)
@@ -334,7 +334,3 @@ def _wide(node: Node) -> DType:
     dtype: DType = node.type.dtype
     narrow = dtype == np.float32 and node.op in (reduction.sum, reduction.prod)
     return np.dtype(float) if narrow else dtype
-
-
-def _plain(name: str) -> str:
-    return "".join(c if c.isascii() else f"u{ord(c):x}" for c in name)

@@ -26,7 +26,8 @@ import numpy as np
 
 from ..codegen.source import KernelCall, Source
 from ..compiler.errors import NoCompilerError
-from .options import cache_folder, compiler_command, thread_count
+from .options import cache_folder, compiler_command
+from .threads import MODULE, num_threads
 
 FLAGS = ("-O3", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math",
          "-ffp-contract=off", "-fwrapv")
@@ -34,6 +35,9 @@ FLAGS = ("-O3", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapp
 # iterations may be peeled off for alignment, since results would then depend on addresses.
 GCC_FLAGS = ("-fno-builtin-sin", "-fno-builtin-cos", "-fno-builtin-sinf", "-fno-builtin-cosf",
              "--param=vect-max-peeling-for-alignment=0")
+# The compiler's time grows faster than the text: long loops get no vectorised rest, the longest
+# no costly passes (SIMD stays).
+LONG, LONGEST = 300, 800                # lines
 _SUPPORT = Path(__file__).with_name("native_support.c")
 _MARK = b"wengert"
 _LOCK = threading.RLock()
@@ -58,29 +62,6 @@ def load_kernels(source: Source) -> dict[str, Callable[..., Any]]:
         path = _library(source.c, flags, libraries, processor())
         support = _support(pending)
         return {call.name: _bound(support, path, call) for call in source.kernels}
-
-
-def set_num_threads(n: int) -> None:
-    """How many threads share the work of one large kernel; results do not depend on it.
-
-    The default is the number of processors this process may use, or what ``WENGERT_NUM_THREADS``
-    says.
-
-    Args:
-        n: at least 1.
-
-    >>> import wengert as wg
-    >>> wg.set_num_threads(2)
-    """
-    if n < 1:
-        raise ValueError(f"set_num_threads({n}): there must be at least one thread.")
-    global _THREADS
-    _THREADS = int(n)
-    if "wengert_native" in sys.modules:
-        sys.modules["wengert_native"].set_threads(_THREADS)
-
-
-_THREADS: int | None = None
 
 
 def _bound(support: Any, path: Path, call: KernelCall) -> Callable[..., Any]:
@@ -179,8 +160,11 @@ def processor() -> str:
 
 def _library(text: str, flags: Sequence[str], libraries: Sequence[str], key: str) -> Path:
     """The library of a C text, from the cache or built."""
+    lines = text.count("\n")
+    if lines > LONGEST:
+        flags = ["-O1", *[f for f in flags if not f.startswith("-O")]]
     if "clang" not in Path(compiler()[0]).name:
-        flags = [*flags, *GCC_FLAGS]
+        flags = [*flags, *GCC_FLAGS, *(["--param=vect-epilogues-nomask=0"] * (lines > LONG))]
     name = hashlib.sha256("\0".join(
         [text, compiler_identity(), *flags, *libraries, key]).encode()).hexdigest()[:32]
     path = folder() / f"{name}.so"
@@ -242,7 +226,7 @@ def _support_path() -> tuple[Path, str, list[str]]:
 
 def _start_support() -> tuple[subprocess.Popen[bytes], Path] | None:
     """Begin to compile the support module, if it has to be."""
-    if "wengert_native" in sys.modules:
+    if MODULE in sys.modules:
         return None
     path, text, includes = _support_path()
     if _is_there(path):
@@ -251,17 +235,17 @@ def _start_support() -> tuple[subprocess.Popen[bytes], Path] | None:
 
 
 def _support(pending: tuple[subprocess.Popen[bytes], Path] | None) -> Any:
-    module = sys.modules.get("wengert_native")
+    module = sys.modules.get(MODULE)
     if module is not None:
         return module
     path, _, _ = _support_path()
     if pending is not None:
         _wait(pending, path)
-    loader = importlib.machinery.ExtensionFileLoader("wengert_native", os.fspath(path))
-    spec = importlib.util.spec_from_file_location("wengert_native", path, loader=loader)
+    loader = importlib.machinery.ExtensionFileLoader(MODULE, os.fspath(path))
+    spec = importlib.util.spec_from_file_location(MODULE, path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
-    sys.modules["wengert_native"] = module
-    module.set_threads(_THREADS or thread_count())
+    sys.modules[MODULE] = module
+    module.set_threads(num_threads())
     return module

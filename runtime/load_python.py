@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 from ..codegen.source import Source
-from .load_c import load_kernels
 
 _COUNTER = itertools.count(1)
 
@@ -27,6 +26,8 @@ def load(source: Source, other_branch: Callable[..., Any] | None = None
     exec(compile(source.text, filename, "exec"), module.__dict__)   # the text is our own
     module.__dict__.update(source.captured)
     if source.kernels:
+        # Importing wengert is to be quick, and most functions have no kernels.
+        from .load_c import load_kernels  # noqa: PLC0415
         module.__dict__.update(load_kernels(source))
     if other_branch is not None:
         module.__dict__["other_branch"] = other_branch

@@ -108,6 +108,17 @@ def test_an_index_out_of_range_is_an_error():
         f(x, np.array([0, 1, -6]))
 
 
+def test_names_of_any_alphabet():
+    def énergie(θ, x):
+        ψ = np.sin(θ) * x
+        return np.sum(ψ ** 2)
+    slope = wg.grad(énergie, target="native")
+    x = np.linspace(0.0, 1.0, 4)
+    np.testing.assert_allclose(slope(0.5, x), wg.grad(énergie)(0.5, x), rtol=1e-14)
+    assert "void u" in slope.source or "void e" in slope.source
+    assert slope.programs[0].source.c.isascii()
+
+
 def test_a_branch_hands_over():
     def f(x):
         return x ** 2 if x > 1 else np.sin(x)

@@ -6,6 +6,7 @@ host call, since that would have raised the level. Views belong to nobody: a ker
 them, and the host takes them for free.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -153,7 +154,7 @@ class _Fusion:
                 nodes = clusters[level]
                 suffix = f"_{sum(k <= level for k in clusters)}" if several else ""
                 outputs = [n for n in nodes if n in needed or self._leaves_cluster(n, level)]
-                self._emit(builder, f"{graph.name}_kernel{suffix}", nodes, outputs, new)
+                self._emit(builder, f"{_plain(graph.name)}_kernel{suffix}", nodes, outputs, new)
             for node in later:
                 self._copy(builder, node, new)
         for guard in graph.guards:
@@ -220,6 +221,11 @@ class _Fusion:
                 body.origin = n.origin
                 copies[n] = body.emit(n.op, tuple(copies[a] for a in n.args), n.params)
             stack.pop()
+
+
+def _plain(name: str) -> str:
+    """A name of letters that every compiler and linker knows."""
+    return re.sub(r"\W", lambda c: f"u{ord(c[0]):x}", name, flags=re.ASCII)
 
 
 def _name(node: Node) -> str | None:
