@@ -249,20 +249,27 @@ def without_dead(body: tuple[Statement, ...], finish: tuple[Statement, ...] = ()
                  ) -> tuple[Statement, ...]:
     """The statements without those whose results nobody reads."""
     while True:
-        used = {name for s in walk((*body, *finish)) for name in names_in(s)}
-        new = _drop(body, used)
+        everything = (*body, *finish)
+        used = {name for s in walk(everything) for name in names_in(s)}
+        local = {s.name for s in walk(everything) if isinstance(s, Local)}
+        read = {a.buffer for s in walk(everything) for a in atoms(s) if isinstance(a, Load)}
+        new = _drop(body, used, local - read)
         if new == body:
             return body
         body = new
 
 
-def _drop(body: tuple[Statement, ...], used: set[str]) -> tuple[Statement, ...]:
+def _drop(body: tuple[Statement, ...], used: set[str], unread: set[str]
+          ) -> tuple[Statement, ...]:
     out: list[Statement] = []
     for s in body:
         if isinstance(s, (Let, Wrap)) and s.name not in used:
             continue
+        if isinstance(s, (Store, Local)) and (
+                s.buffer if isinstance(s, Store) else s.name) in unread:
+            continue
         if isinstance(s, Loop):
-            s = s._replace(body=_drop(s.body, used))
+            s = s._replace(body=_drop(s.body, used, unread))
             if not s.body:
                 continue
         out.append(s)

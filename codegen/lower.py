@@ -37,7 +37,7 @@ from .plan import Keep, Plan, PlannedLoop, PlannedNest, Root, nested, run_writes
 COMBINE = {reduction.sum: arithmetic.add, reduction.prod: arithmetic.mul,
            reduction.max: comparison.maximum, reduction.min: comparison.minimum,
            reduction.any: comparison.logical_or, reduction.all: comparison.logical_and}
-UNROLLED = 8             # iterations of an inner loop that are written out,
+UNROLLED = 12            # iterations of an inner loop that are written out,
 OUTER = 64               # where the outer loop has at least so many
 SPARSE = 16              # constants among numbers
 WRITTEN = 240            # statements that may come of it where the outer loop has no SIMD

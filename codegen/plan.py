@@ -25,7 +25,8 @@ from .names import Names
 # One assignment to a part of a value: the index, the value, index arrays, whether it adds.
 Write = tuple[Any, Node, tuple[Node, ...], bool]
 _LEAVES = (INPUT, CONSTANT, CAPTURED)
-PIECES = 4               # of more, a value is assembled in memory
+PIECES = 4               # of more, a value is assembled in memory,
+STATIC = 12              # or of so many, if their places are known
 ACCUMULATORS = 6         # of one inner loop; registers are few
 DEAR = 16                # additions: what is dearer is not computed twice in a nest
 DEAREST = 80             # nor in two
@@ -151,7 +152,8 @@ class Plan:
             return len(node.args) > PIECES
         if node.op in (indexing.setitem, indexing.scatter_add):
             chain = _chain(node, self.users)
-            return len(chain) > PIECES and not any(
+            most = PIECES if any(n.args[2:] for n in chain) else STATIC
+            return len(chain) > most and not any(
                 u.op in (indexing.setitem, indexing.scatter_add) and u.args[0] is node
                 for u in self.users.get(node, ()) if len(self.users[node]) == 1)
         return False
