@@ -8,6 +8,7 @@ Run ``python benchmarks/native.py [group ...]``; groups are ``arrays``, ``networ
 ``first`` and, with the folder of a GradBench data set as ``gradbench=FOLDER``, its problems.
 """
 
+import importlib
 import importlib.util
 import os
 import subprocess
@@ -200,7 +201,7 @@ ENZYME = {("gmm", "S"): 430, ("gmm", "M"): 157_000, ("llsq", "S"): 3.8, ("llsq",
 def gradbench(folder: Path) -> None:
     """GradBench's derivatives beside published times of Enzyme, from stored arguments."""
     sys.path.insert(0, os.fspath(folder))
-    import gbdata
+    gbdata = importlib.import_module("gbdata")
     native, usual = gradbench_impl.functions("native"), gradbench_impl.functions()
     wg.set_num_threads(1)
     for (name, size), enzyme in ENZYME.items():
