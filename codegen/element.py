@@ -51,7 +51,8 @@ def template_of(let: Let) -> str:
     """The row's template for these operands."""
     kind = let.args[1].dtype.kind if let.op is comparison.where else \
         let.args[0].dtype.kind if let.args else "f"
-    values = tuple(a.value if isinstance(a, Const) else None for a in let.args)
+    values = tuple(a.value.item() if isinstance(a, Const) else None for a in let.args) \
+        if callable(let.op.c) else ()
     found = template(let.op, kind, values)
     assert found is not None, let
     return found

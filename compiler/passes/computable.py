@@ -1,6 +1,6 @@
 """What a fused kernel can compute: which nodes, in which dtype, by which expression."""
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,11 @@ def computing_dtype(node: Node) -> np.dtype[Any]:
 
 def template(op: Op, kind: str, values: tuple[Any, ...]) -> str | None:
     """The row's expression in C for operands of a kind; None if it has none."""
+    return _template(op, kind, values if callable(op.c) else ())
+
+
+@lru_cache(1024)
+def _template(op: Op, kind: str, values: tuple[Any, ...]) -> str | None:
     text = op.c(kind, values) if callable(op.c) else op.c
     if text is None:
         return None
@@ -56,8 +61,11 @@ def template(op: Op, kind: str, values: tuple[Any, ...]) -> str | None:
 
 
 def constants(node: Node) -> tuple[Any, ...]:
-    """Values of the operands that are constant numbers; None for the others."""
-    return tuple(a.value if a.op is CONSTANT and a.type.shape == () else None for a in node.args)
+    """Values of the operands that are constant numbers, as far as the row's expression cares."""
+    if not callable(node.op.c):
+        return ()
+    return tuple(np.asarray(a.value).item() if a.op is CONSTANT and a.type.shape == () else None
+                 for a in node.args)
 
 
 def is_elementwise(node: Node) -> bool:
