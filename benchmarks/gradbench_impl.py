@@ -7,7 +7,7 @@ there for the papers.)
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,14 +52,14 @@ def kmeans(points: Any, centroids: Any) -> Any:
 
 
 @cache
-def _kmeans_derivatives() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    gradient = wg.grad(kmeans, argnums=1)
-    return gradient, wg.hvp(kmeans, argnums=1)
+def _kmeans_derivatives(target: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    gradient = wg.grad(kmeans, argnums=1, target=target)
+    return gradient, wg.hvp(kmeans, argnums=1, target=target)
 
 
-def kmeans_direction(points: Any, centroids: Any) -> Any:
+def kmeans_direction(points: Any, centroids: Any, target: str = "numpy") -> Any:
     """A Newton step: the gradient over the Hessian's diagonal, which is all of it."""
-    gradient, product = _kmeans_derivatives()
+    gradient, product = _kmeans_derivatives(target)
     return gradient(points, centroids) / product(points, centroids, np.ones_like(centroids))
 
 
@@ -177,15 +177,17 @@ def _coordinate(i: int) -> Callable[..., Any]:
 
 
 @cache
-def _reprojection_gradients() -> list[Callable[..., Any]]:
-    return [wg.grad(_coordinate(i), argnums=(0, 1, 2)) for i in (0, 1)]
+def _reprojection_gradients(target: str) -> list[Callable[..., Any]]:
+    return [wg.grad(_coordinate(i), argnums=(0, 1, 2), target=target) for i in (0, 1)]
 
 
-def ba_jacobian(cams: Any, points: Any, weights: Any, obs: Any, features: Any) -> Any:
+def ba_jacobian(cams: Any, points: Any, weights: Any, obs: Any, features: Any,
+                target: str = "numpy") -> Any:
     """The sparse Jacobian as CSR arrays; an error depends on one camera, point and weight."""
     own = (cams[obs[:, 0]], points[obs[:, 1]], weights, features)
     blocks = [np.concatenate([cam, point, weight[:, None]], axis=1)
-              for cam, point, weight in (gradient(*own) for gradient in _reprojection_gradients())]
+              for cam, point, weight in (gradient(*own)
+                                        for gradient in _reprojection_gradients(target))]
     n, m, p = len(cams), len(points), len(obs)
     columns = np.empty((p, 15), dtype=np.int32)
     columns[:, :11] = 11 * obs[:, :1] + np.arange(11)
@@ -274,13 +276,14 @@ def ht(theta: Any, us: Any, model: SimpleNamespace, correspondences: Any, points
 
 
 @cache
-def _ht_derivatives() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    return wg.jacobian(ht, argnums=0), wg.jvp(ht, argnums=1)
+def _ht_derivatives(target: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    return wg.jacobian(ht, argnums=0, target=target), wg.jvp(ht, argnums=1, target=target)
 
 
-def ht_jacobian(theta: Any, us: Any, model: Any, correspondences: Any, points: Any) -> Any:
+def ht_jacobian(theta: Any, us: Any, model: Any, correspondences: Any, points: Any,
+                target: str = "numpy") -> Any:
     """Columns: the two coordinates of an error's own point, then theta."""
-    by_theta, along = _ht_derivatives()
+    by_theta, along = _ht_derivatives(target)
     rows = 3 * len(points)
     columns = [along(theta, us, model, correspondences, points,
                      np.broadcast_to(direction, us.shape).copy())[1].reshape(rows, 1)
@@ -289,14 +292,22 @@ def ht_jacobian(theta: Any, us: Any, model: Any, correspondences: Any, points: A
     return np.concatenate([*columns, dense], axis=1)
 
 
-FUNCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
-    "gmm": {"objective": gmm, "jacobian": wg.grad(gmm, argnums=(0, 1, 2, 3))},
-    "ba": {"objective": ba, "jacobian": ba_jacobian},
-    "ht": {"objective": ht, "jacobian": ht_jacobian},
-    "lstm": {"objective": lstm, "jacobian": wg.grad(lstm, argnums=(0, 1))},
-    "kmeans": {"cost": kmeans, "dir": kmeans_direction},
-    "llsq": {"primal": llsq, "gradient": wg.grad(llsq)},
-    "lse": {"primal": lse, "gradient": wg.grad(lse)},
-    "ode": {"primal": ode, "gradient": wg.grad(lambda x, steps: ode(x, steps)[-1])},
-    "det": {"primal": det, "gradient": wg.grad(det)},
-}
+def functions(target: str = "numpy") -> dict[str, dict[str, Callable[..., Any]]]:
+    """All objectives and their derivatives."""
+    def grad(function: Callable[..., Any], argnums: Any = 0) -> Any:
+        return wg.grad(function, argnums=argnums, target=target)
+
+    return {
+        "gmm": {"objective": gmm, "jacobian": grad(gmm, (0, 1, 2, 3))},
+        "ba": {"objective": ba, "jacobian": partial(ba_jacobian, target=target)},
+        "ht": {"objective": ht, "jacobian": partial(ht_jacobian, target=target)},
+        "lstm": {"objective": lstm, "jacobian": grad(lstm, (0, 1))},
+        "kmeans": {"cost": kmeans, "dir": partial(kmeans_direction, target=target)},
+        "llsq": {"primal": llsq, "gradient": grad(llsq)},
+        "lse": {"primal": lse, "gradient": grad(lse)},
+        "ode": {"primal": ode, "gradient": grad(lambda x, steps: ode(x, steps)[-1])},
+        "det": {"primal": det, "gradient": grad(det)},
+    }
+
+
+FUNCTIONS = functions()

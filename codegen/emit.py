@@ -3,6 +3,7 @@
 from ..compiler.arraytype import ArrayType
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph
 from ..compiler.ops import indexing, layout
+from ..compiler.passes.computable import is_computable
 from ..compiler.passes.pipeline import LOWER, SCALAR, SIMPLE, run
 from ..compiler.passes.scalarize import is_scalarizable
 from .reuse import array_source
@@ -40,8 +41,8 @@ def _operations(graph: Graph) -> int:
     return sum(node.op not in _LEAVES and node.op not in _PLACING for node in graph.nodes)
 
 
-def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
-         ) -> tuple[Source, Graph]:
+def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True,
+         target: str = "numpy", accuracy: str = "fast") -> tuple[Source, Graph]:
     """Source of a differentiated graph, and the graph it was printed from.
 
     Args:
@@ -49,11 +50,15 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
         lane: ``"scalar"``, ``"array"`` or ``"auto"``.
         by_element: whether the user's function mostly computes with single numbers.
         annotate: whether to put the user's lines above the statements that come from them.
+        target: ``"numpy"`` or ``"native"``.
+        accuracy: of native functions.
     """
     simple = run(graph, SIMPLE)
     arrays = run(simple, LOWER)
     short = lane == "auto" and not by_element and _is_short(simple)
     wanted = lane == "scalar" or (lane == "auto" and by_element) or short
+    if target == "native":
+        return _native(simple, arrays, wanted, annotate, accuracy)
     if wanted and is_scalarizable(simple, ELEMENT_LIMIT):
         all_numbers = all(node.type.shape == () for node in arrays.nodes)
         scalars = arrays if all_numbers and can_print(arrays) else run(simple, SCALAR)
@@ -64,3 +69,17 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
         raise ValueError("lane=\"scalar\" needs small float64 arrays and functions that have a "
                          "counterpart in Python's math module.")
     return array_source(arrays, annotate), arrays
+
+
+def _native(simple: Graph, arrays: Graph, by_element: bool, annotate: bool, accuracy: str
+            ) -> tuple[Source, Graph]:
+    """Native source; functions of numbers become straight-line C."""
+    # Importing wengert is to be quick, and this is a good part of it.
+    from .native_source import native_source  # noqa: PLC0415
+    if any(node.op.bodies for node in arrays.nodes):       # loops are statements of Python
+        return array_source(arrays, annotate), arrays
+    if by_element and is_scalarizable(simple, ELEMENT_LIMIT):
+        scalars = run(simple, SCALAR)
+        if all(is_computable(n) for n in scalars.nodes if n.op not in _LEAVES):
+            return native_source(scalars, annotate, accuracy), arrays
+    return native_source(arrays, annotate, accuracy), arrays

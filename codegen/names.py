@@ -26,6 +26,15 @@ def identifier(name: str) -> str:
     return f"{name}_" if name in RESERVED else name
 
 
+def ascii_name(name: str) -> str:
+    """The name in letters that every language knows.
+
+    >>> ascii_name("θ_bar")
+    'u3b8_bar'
+    """
+    return "".join(c if c.isascii() else f"u{ord(c):x}" for c in name)
+
+
 class Names:
     """Hands out unique names."""
 

@@ -6,6 +6,25 @@ from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
+class KernelCall:
+    """How a kernel is called: ``(dtype, shape, weak)`` of its arguments and of its results.
+
+    Attributes:
+        name: of the function in the C text.
+        inputs: of the arguments.
+        outputs: of the results.
+        scratch: bytes of memory it needs while it runs.
+        work: an estimate of its cost, in additions.
+    """
+
+    name: str
+    inputs: tuple[tuple[str, tuple[int, ...], bool], ...]
+    outputs: tuple[tuple[str, tuple[int, ...], bool], ...]
+    scratch: int
+    work: int
+
+
+@dataclass(frozen=True)
 class Source:
     """A Python module.
 
@@ -17,6 +36,8 @@ class Source:
         captured: arrays of the user's that stay by reference.
         calls_other_branch: whether the function hands over when a guard does not hold.
         deferred: name of the module's last function if it is seldom called, else "".
+        c: the C text of the kernels that the module calls.
+        kernels: these.
     """
 
     name: str
@@ -26,6 +47,13 @@ class Source:
     captured: dict[str, Any] = field(default_factory=dict)
     calls_other_branch: bool = False
     deferred: str = ""
+    c: str = ""
+    kernels: tuple[KernelCall, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The module, and the C text below it."""
+        return f"{self.text}\n\n# The kernels, in C:\n\n{self.c}" if self.c else self.text
 
 
 class Function(NamedTuple):

@@ -199,6 +199,10 @@ class SaveError(WengertError, ValueError):
     """A generated module that cannot run without this process."""
 
 
+class NoCompilerError(WengertError, RuntimeError):
+    """Native code was asked for where there is no C compiler, or where it does not work."""
+
+
 class CustomRuleError(WengertError, ValueError):
     """A user-defined operation or derivative rule is malformed."""
 

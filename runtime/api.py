@@ -50,7 +50,8 @@ def _format(sparse: bool | str) -> str:
     return sparse
 
 
-def compile(function: Function | None = None, *, target: str = "numpy", lane: str = "auto") -> Any:
+def compile(function: Function | None = None, *, target: str = "numpy", lane: str = "auto",
+            accuracy: str = "fast") -> Any:
     """The function itself, traced and compiled.
 
     >>> import numpy as np, wengert as wg
@@ -59,12 +60,12 @@ def compile(function: Function | None = None, *, target: str = "numpy", lane: st
     1.0
     """
     return _transform(function, Request("compile"),
-                      Options(target, lane))
+                      Options(target, lane, accuracy=accuracy))
 
 
 def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
          mode: Mode = "auto", *, holomorphic: bool = False,
-         target: str = "numpy", lane: str = "auto") -> Any:
+         target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
     """Gradient of a function with a scalar result, structured like the argument(s).
 
     Args:
@@ -77,9 +78,12 @@ def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool =
         holomorphic: the function is a holomorphic one of complex arguments; its complex
             derivative is returned. Without it the gradient of a real result by a complex argument
             x + iy is ∂/∂x − i·∂/∂y, and a complex result is refused.
-        target: what is emitted.
+        target: what is emitted: ``"numpy"``, or ``"native"`` for C that the machine's compiler
+            makes fast; see docs/native.md.
         lane: ``"scalar"`` for straight-line code on floats, ``"array"``, or ``"auto"``: scalar
             where the function mostly computes with single numbers.
+        accuracy: of native functions: ``"fast"`` for errors of at most 4 units in the last place,
+            ``"strict"`` for those of the C library.
 
     Raises:
         NonScalarOutputError: if the result is not a scalar.
@@ -93,12 +97,12 @@ def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool =
     array([2., 4.])
     """
     return _transform(function, Request("grad", _normal(argnums), has_aux, mode, holomorphic),
-                      Options(target, lane))
+                      Options(target, lane, accuracy=accuracy))
 
 
 def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
                    mode: Mode = "auto", *, holomorphic: bool = False,
-                   target: str = "numpy", lane: str = "auto") -> Any:
+                   target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
     """Value and gradient at once: ``(value, gradient)``, or ``((value, auxiliary), gradient)``.
 
     >>> import numpy as np, wengert as wg
@@ -107,12 +111,12 @@ def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_a
     (10.0, 7.0)
     """
     request = Request("value_and_grad", _normal(argnums), has_aux, mode, holomorphic)
-    return _transform(function, request, Options(target, lane))
+    return _transform(function, request, Options(target, lane, accuracy=accuracy))
 
 
 def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
              mode: Mode = "auto", *, holomorphic: bool = False, sparse: bool | str = False,
-             target: str = "numpy", lane: str = "auto") -> Any:
+             target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
     """All first derivatives: shape of the result followed by shape of the argument.
 
     ``mode="auto"`` sweeps along the shorter side: forward for few inputs, reverse for few
@@ -146,12 +150,12 @@ def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bo
     """
     request = Request("jacobian", _normal(argnums), has_aux, mode, holomorphic,
                       sparse=_format(sparse))
-    return _transform(function, request, Options(target, lane))
+    return _transform(function, request, Options(target, lane, accuracy=accuracy))
 
 
 def hessian(function: Function | None = None, argnums: Argnums = 0,
-            mode: Mode | Literal["substitution"] = "auto", *,
-            sparse: bool | str = False, target: str = "numpy", lane: str = "auto") -> Any:
+            mode: Mode | Literal["substitution"] = "auto", *, sparse: bool | str = False,
+            target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
     """All second derivatives of a function with a scalar result.
 
     ``mode`` is the direction of the outer sweeps over the (reverse-mode) gradient. ``sparse`` is as
@@ -165,12 +169,11 @@ def hessian(function: Function | None = None, argnums: Argnums = 0,
            [4., 0.]])
     """
     request = Request("hessian", _normal(argnums), False, mode, sparse=_format(sparse))
-    return _transform(function, request,
-                      Options(target, lane))
+    return _transform(function, request, Options(target, lane, accuracy=accuracy))
 
 
 def jvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy",
-        lane: str = "auto") -> Any:
+        lane: str = "auto", accuracy: str = "fast") -> Any:
     """Forward mode: ``jvp(f)(*args, t) -> (out, t_out)``, with ``t`` structured like argnums.
 
     >>> import numpy as np, wengert as wg
@@ -179,11 +182,11 @@ def jvp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     (49.0, 28.0)
     """
     return _transform(function, Request("jvp", _normal(argnums)),
-                      Options(target, lane))
+                      Options(target, lane, accuracy=accuracy))
 
 
 def vjp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy",
-        lane: str = "auto") -> Any:
+        lane: str = "auto", accuracy: str = "fast") -> Any:
     """Reverse mode: ``vjp(f)(*args, ct) -> (out, cts)``, with ``ct`` structured like the result.
 
     >>> import numpy as np, wengert as wg
@@ -192,11 +195,11 @@ def vjp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     array([ 2., 40.])
     """
     return _transform(function, Request("vjp", _normal(argnums)),
-                      Options(target, lane))
+                      Options(target, lane, accuracy=accuracy))
 
 
 def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy",
-        lane: str = "auto") -> Any:
+        lane: str = "auto", accuracy: str = "fast") -> Any:
     """Hessian times vector: ``hvp(f)(*args, v)``, with ``v`` structured like argnums.
 
     >>> import numpy as np, wengert as wg
@@ -204,11 +207,11 @@ def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     array([6., 4.])
     """
     return _transform(function, Request("hvp", _normal(argnums)),
-                      Options(target, lane))
+                      Options(target, lane, accuracy=accuracy))
 
 
 def vmap(function: Function | None = None, in_axes: Any = 0, out_axes: Any = 0, *,
-         target: str = "numpy", lane: str = "auto") -> Any:
+         target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
     """The function of one example, applied to a batch of them at once.
 
     The function is traced on the first example and batched operation by operation, as one would
@@ -239,7 +242,7 @@ def vmap(function: Function | None = None, in_axes: Any = 0, out_axes: Any = 0, 
            [42., 56.]])
     """
     return _transform(function, Request("vmap", in_axes=in_axes, out_axes=out_axes),
-                      Options(target, lane))
+                      Options(target, lane, accuracy=accuracy))
 
 
 def stop_gradient(value: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen.emit import emit, is_by_element
+from ..codegen.reuse import array_source
 from ..codegen.source import Source
 from ..compiler.arraytype import ArrayType, python_number
 from ..compiler.errors import (
@@ -372,7 +373,8 @@ class Compiled:
         if self.request.has_operand:
             graph = in_call_order(graph, flatten(args[-1])[0], flatten(kwargs)[0])
         by_element = is_by_element(graph if self.request.kind == "vmap" else staged.graph)
-        source, graph = emit(graph, self.options.lane, by_element, self.options.annotate)
+        source, graph = emit(graph, self.options.lane, by_element, self.options.annotate,
+                             self.options.target, self.options.accuracy)
         if isinstance(packing, SparsePacking) and packing.chunks is not None:
             source = chunked(source, packing.chunks)
         written = staged.written if self.request.kind in ("compile", "vmap") else ()
@@ -415,7 +417,7 @@ class Compiled:
     @property
     def source(self) -> str:
         """Source of the latest specialization."""
-        return self._last().source.text
+        return self._last().source.shown
 
     @property
     def graph(self) -> Graph:
@@ -454,8 +456,16 @@ class Compiled:
         return packing
 
     def save(self, path: str | Path) -> Path:
-        """Write the latest specialization as a module that runs without wengert."""
-        return write_module(self._last().source, Path(path))
+        """Write the latest specialization as a module that runs without wengert.
+
+        Of a native program that is its NumPy version, with the C text beside it to be read.
+        """
+        program = self._last()
+        source = program.source
+        if source.kernels:
+            source = array_source(program.graph, self.options.annotate)
+            Path(path).with_suffix(".c").write_text(program.source.c, encoding="utf-8")
+        return write_module(source, Path(path))
 
     def report(self) -> str:
         """Sizes of the latest specialization, in words."""

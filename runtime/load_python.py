@@ -32,6 +32,10 @@ def load(source: Source, other_branch: Callable[..., Any] | None = None
             return module.__dict__[source.deferred](*args)
         module.__dict__[source.deferred] = deferred
     module.__dict__.update(source.captured)
+    if source.kernels:
+        # Importing wengert is to be quick, and most functions have no kernels.
+        from .load_c import load_kernels  # noqa: PLC0415
+        module.__dict__.update(load_kernels(source))
     if other_branch is not None:
         module.__dict__["other_branch"] = other_branch
     return module.__dict__[source.name]  # type: ignore[no-any-return]

@@ -4,9 +4,13 @@ Golden files have a switch.
 """
 
 import os
+from pathlib import Path
 
 # The test workers share the processors; threads of their own would only wait for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# What was compiled by an earlier run, or by another worker, is not compiled again.
+os.environ.setdefault("WENGERT_CACHE_DIR",
+                      str(Path(__file__).parents[1] / ".pytest_cache" / "native"))
 
 import pytest
 from wengert.codegen import reuse

@@ -18,13 +18,16 @@ def _power_by_exponent(x: Any, y: Any, out: Any) -> Any:
     return out * np.log(np.where(x == 0, 1.0, x))    # 0**y is constant for y > 0
 
 
-add = elementwise("add", np.add, 1.0, 1.0, infix=Infix("+", 4), commutative=True)
-sub = elementwise("sub", np.subtract, 1.0, -1.0, infix=Infix("-", 4), python="np.subtract")
+add = elementwise("add", np.add, 1.0, 1.0, infix=Infix("+", 4), commutative=True, c="infix")
+sub = elementwise("sub", np.subtract, 1.0, -1.0, infix=Infix("-", 4), python="np.subtract",
+                  c="infix")
 mul = elementwise("mul", np.multiply, lambda x, y, out: y, lambda x, y, out: x,
-                  infix=Infix("*", 5), commutative=True, python="np.multiply", flow=product)
+                  infix=Infix("*", 5), commutative=True, python="np.multiply",
+                  flow=product, c="infix")
 div = elementwise("div", np.true_divide, lambda x, y, out: 1.0 / y,
                   lambda x, y, out: -(out / y),
-                  infix=Infix("/", 5), domain=((-2.0, 2.0), (0.5, 2.0)), python="np.divide")
+                  infix=Infix("/", 5), domain=((-2.0, 2.0), (0.5, 2.0)), python="np.divide",
+                  c="infix")
 
 def _ratio_call(x: Any, r: Any) -> Any:
     return np.true_divide(x, np.where(np.equal(r, 0), np.inf, r))
@@ -42,25 +45,40 @@ ratio = elementwise("ratio", _ratio_call, lambda x, r, out: 1.0 / r,
 flat = Op("flat", np.positive, lambda x: x,
           General(lambda args, tangents, out: np.where(args[0] == 0, 0.0, tangents[0])),
           expand=lambda x: x, fresh=False, domain=((0.3, 2.0),))
+
+
+def power_in_c(kind: str, values: Any) -> str | None:
+    """A product, quotient or root where the exponent is a small constant, else ``pow``."""
+    exponent = values[1]
+    small = {1: "{0}", 2: "{0} * {0}", 3: "{0} * {0} * {0}", 4: "({0} * {0}) * ({0} * {0})"}
+    roots = {0: "1", 0.5: "sqrt{f}({0})", -1: "1 / {0}", -2: "1 / ({0} * {0})",
+             -0.5: "1 / sqrt{f}({0})"}
+    if exponent is not None and exponent in small:
+        return small[exponent]
+    if kind != "f":
+        return None
+    return roots.get(exponent, "pow{f}({0}, {1})")
+
+
 power = elementwise("power", np.power, _power_by_base, _power_by_exponent,
-                    infix=Infix("**", 7), domain=((0.3, 2.0), (-2.0, 2.0)))
+                    infix=Infix("**", 7), domain=((0.3, 2.0), (-2.0, 2.0)), c=power_in_c)
 # x**y for a number 0 < y < 1 where x is nowhere negative: zero has no slope, as for a length.
 flat_power = elementwise("flat_power", lambda x, y: np.power(x, y),
                          lambda x, y, out: ratio(y * out, x),
                          _power_by_exponent, python="",
                          expand=lambda x, y: x ** y, domain=((0.3, 2.0), (0.2, 0.8)))
-neg = elementwise("neg", np.negative, -1.0, infix=Infix("-", 6), python="np.negative")
-positive = elementwise("positive", np.positive, 1.0)
+neg = elementwise("neg", np.negative, -1.0, infix=Infix("-", 6), python="np.negative", c="infix")
+positive = elementwise("positive", np.positive, 1.0, c="{0}")
 mod = elementwise("mod", np.mod, 1.0, lambda x, y, out: -np.floor(x / y),
-                  infix=Infix("%", 5), domain=((-2.0, 2.0), (0.6, 2.0)))
+                  infix=Infix("%", 5), domain=((-2.0, 2.0), (0.6, 2.0)), c="modulo{f}({0}, {1})")
 fmod = elementwise("fmod", np.fmod, 1.0, lambda x, y, out: -np.trunc(x / y),
-                   domain=((-2.0, 2.0), (0.6, 2.0)))
+                   domain=((-2.0, 2.0), (0.6, 2.0)), c="fmod{f}({0}, {1})")
 
 # ``scale(c, p)`` is the product of a cotangent (or tangent) with a partial derivative. It
 # computes ``c * p``, but where c is a structural zero (an element that was not selected) the
 # product is zero even if p is infinite or NaN; passes rely on that freedom.
 scale = elementwise("scale", np.multiply, lambda c, p, out: p, lambda c, p, out: c,
-                    infix=Infix("*", 5), python="np.multiply", flow=product)
+                    infix=Infix("*", 5), python="np.multiply", flow=product, c="infix")
 
 
 def _convert_call(x: Any, dtype: Any) -> Any:

@@ -20,25 +20,26 @@ from .row import (
     piecewise_constant,
 )
 
-less = piecewise_constant("less", np.less, 2, infix=Infix("<", 1))
-less_equal = piecewise_constant("less_equal", np.less_equal, 2, infix=Infix("<=", 1))
-greater = piecewise_constant("greater", np.greater, 2, infix=Infix(">", 1))
-greater_equal = piecewise_constant("greater_equal", np.greater_equal, 2, infix=Infix(">=", 1))
-equal = piecewise_constant("equal", np.equal, 2, infix=Infix("==", 1), commutative=True)
+less = piecewise_constant("less", np.less, 2, infix=Infix("<", 1), c="infix")
+less_equal = piecewise_constant("less_equal", np.less_equal, 2, infix=Infix("<=", 1), c="infix")
+greater = piecewise_constant("greater", np.greater, 2, infix=Infix(">", 1), c="infix")
+greater_equal = piecewise_constant("greater_equal", np.greater_equal, 2, infix=Infix(">=", 1),
+                                   c="infix")
+equal = piecewise_constant("equal", np.equal, 2, infix=Infix("==", 1), commutative=True, c="infix")
 not_equal = piecewise_constant("not_equal", np.not_equal, 2, infix=Infix("!=", 1),
-                               commutative=True)
+                               commutative=True, c="infix")
 
-logical_and = piecewise_constant("logical_and", np.logical_and, 2)
-logical_or = piecewise_constant("logical_or", np.logical_or, 2)
-logical_xor = piecewise_constant("logical_xor", np.logical_xor, 2)
-logical_not = piecewise_constant("logical_not", np.logical_not)
+logical_and = piecewise_constant("logical_and", np.logical_and, 2, c="{0} && {1}")
+logical_or = piecewise_constant("logical_or", np.logical_or, 2, c="{0} || {1}")
+logical_xor = piecewise_constant("logical_xor", np.logical_xor, 2, c="!{0} != !{1}")
+logical_not = piecewise_constant("logical_not", np.logical_not, c="!{0}")
 BITS = ((0, 7),)
 bitwise_and = piecewise_constant("bitwise_and", np.bitwise_and, 2, infix=Infix("&", 3),
-                                 domain=BITS * 2)
+                                 domain=BITS * 2, c="infix")
 bitwise_or = piecewise_constant("bitwise_or", np.bitwise_or, 2, infix=Infix("|", 2),
-                                domain=BITS * 2)
+                                domain=BITS * 2, c="infix")
 bitwise_xor = piecewise_constant("bitwise_xor", np.bitwise_xor, 2, infix=Infix("^", 2.5),
-                                 domain=BITS * 2)
+                                 domain=BITS * 2, c="infix")
 invert = piecewise_constant("invert", np.invert, infix=Infix("~", 6), domain=BITS)
 left_shift = piecewise_constant("left_shift", np.left_shift, 2, infix=Infix("<<", 3.5),
                                 domain=BITS * 2)
@@ -48,23 +49,24 @@ bitwise_count = piecewise_constant("bitwise_count", np.bitwise_count, domain=BIT
 gcd = piecewise_constant("gcd", np.gcd, 2, domain=BITS * 2)
 lcm = piecewise_constant("lcm", np.lcm, 2, domain=BITS * 2)
 
-isnan = piecewise_constant("isnan", np.isnan)
-isinf = piecewise_constant("isinf", np.isinf)
-isfinite = piecewise_constant("isfinite", np.isfinite)
-signbit = piecewise_constant("signbit", np.signbit)
+isnan = piecewise_constant("isnan", np.isnan, c="{0} != {0}")
+isinf = piecewise_constant("isinf", np.isinf, c="{0} == {0} && {0} - {0} != 0")
+isfinite = piecewise_constant("isfinite", np.isfinite, c="{0} - {0} == 0")
+signbit = piecewise_constant("signbit", np.signbit, c=lambda kind, values:
+                             "signbit({0}) != 0" if kind == "f" else "{0} < 0")
 
-floor = piecewise_constant("floor", np.floor)
-ceil = piecewise_constant("ceil", np.ceil)
-trunc = piecewise_constant("trunc", np.trunc)
-rint = piecewise_constant("rint", np.rint)
+floor = piecewise_constant("floor", np.floor, c="floor{f}({0})")
+ceil = piecewise_constant("ceil", np.ceil, c="ceil{f}({0})")
+trunc = piecewise_constant("trunc", np.trunc, c="trunc{f}({0})")
+rint = piecewise_constant("rint", np.rint, c="rint{f}({0})")
 floor_divide = piecewise_constant("floor_divide", np.floor_divide, 2, infix=Infix("//", 5),
-                                  domain=((-2.0, 2.0), (0.6, 2.0)))
+                                  domain=((-2.0, 2.0), (0.6, 2.0)), c="floored{f}({0}, {1})")
 exponent = piecewise_constant("exponent", lambda x: np.frexp(x)[1],
                               python=lambda args, params, types: f"np.frexp({args[0]})[1]")
 spacing = piecewise_constant("spacing", np.spacing)
 
 
-def _select_row(name: Any, call: Any, wins: Any, holds: Any) -> Any:
+def _select_row(name: Any, call: Any, wins: Any, holds: Any, c: str) -> Any:
     """Row of a choice between two operands; ties take the mean.
 
     Args:
@@ -72,6 +74,7 @@ def _select_row(name: Any, call: Any, wins: Any, holds: Any) -> Any:
         call: NumPy's function.
         wins: where the first operand is the result and the second is not.
         holds: where the first operand is the result, ties included.
+        c: the choice in C.
     """
     def half(x: Any, y: Any, t: Any) -> Any:
         return np.where(x == y, 0.5 * t, t)
@@ -91,16 +94,20 @@ def _select_row(name: Any, call: Any, wins: Any, holds: Any) -> Any:
         return np.where(x == y, 0.5 * (tx + ty), np.where(wins(x, y), tx, ty))
     return Op(name, call, elementwise_type(call),
               General(jvp, transposes={0: of_first, 1: of_second}),
-              python=f"np.{name}", domain=((-2.0, 2.0),) * 2, commutative=True)
+              python=f"np.{name}", domain=((-2.0, 2.0),) * 2, commutative=True, c=c)
 
 
-maximum = _select_row("maximum", np.maximum, lambda x, y: x > y, lambda x, y: x >= y)
-minimum = _select_row("minimum", np.minimum, lambda x, y: x < y, lambda x, y: x <= y)
+maximum = _select_row("maximum", np.maximum, lambda x, y: x > y, lambda x, y: x >= y,
+                      "{0} >= {1} || {0} != {0} ? {0} : {1}")
+minimum = _select_row("minimum", np.minimum, lambda x, y: x < y, lambda x, y: x <= y,
+                      "{0} <= {1} || {0} != {0} ? {0} : {1}")
 # NaN loses in fmax and fmin.
 fmax = _select_row("fmax", np.fmax, lambda x, y: (x > y) | np.isnan(y),
-                   lambda x, y: (x >= y) | np.isnan(y))
+                   lambda x, y: (x >= y) | np.isnan(y),
+                   "{0} >= {1} || {1} != {1} ? {0} : {1}")
 fmin = _select_row("fmin", np.fmin, lambda x, y: (x < y) | np.isnan(y),
-                   lambda x, y: (x <= y) | np.isnan(y))
+                   lambda x, y: (x <= y) | np.isnan(y),
+                   "{0} <= {1} || {1} != {1} ? {0} : {1}")
 
 
 def _absolute_jvp(args: Any, tangents: Any, out: Any) -> Any:
@@ -118,14 +125,18 @@ def _sign_jvp(args: Any, tangents: Any, out: Any) -> Any:
     return scale(t - out * np.real(scale(t, np.conj(out))), np.where(z == 0, 0.0, 1.0 / np.abs(z)))
 
 
-sign = Op("sign", np.sign, elementwise_type(np.sign), General(_sign_jvp), python="np.sign")
+sign = Op("sign", np.sign, elementwise_type(np.sign), General(_sign_jvp), python="np.sign",
+          c="{0} > 0 ? 1 : {0} < 0 ? -1 : {0} == 0 ? 0 : {0}")
 absolute = Op("abs", np.absolute, elementwise_type(np.absolute, python_operator=True),
-              General(_absolute_jvp), python="np.abs")
-fabs = elementwise("fabs", np.fabs, lambda x, out: np.sign(x))
+              General(_absolute_jvp), python="np.abs",
+              c=lambda kind, values: "fabs{f}({0})" if kind == "f" else "{0} < 0 ? -{0} : {0}")
+fabs = elementwise("fabs", np.fabs, lambda x, out: np.sign(x), c="fabs{f}({0})")
 copysign = elementwise("copysign", np.copysign,
-                       lambda x, y, out: np.copysign(1.0, x) * np.copysign(1.0, y), None)
-heaviside = elementwise("heaviside", np.heaviside, None, lambda x, y, out: x == 0)
-nextafter = elementwise("nextafter", np.nextafter, 1.0, None)
+                       lambda x, y, out: np.copysign(1.0, x) * np.copysign(1.0, y), None,
+                       c="copysign{f}({0}, {1})")
+heaviside = elementwise("heaviside", np.heaviside, None, lambda x, y, out: x == 0,
+                        c="{0} == 0 ? {1} : {0} < 0 ? 0 : {0} > 0 ? 1 : {0}")
+nextafter = elementwise("nextafter", np.nextafter, 1.0, None, c="nextafter{f}({0}, {1})")
 
 
 def _where_transpose(ct: Any, condition: Any, x: Any, y: Any) -> Any:
@@ -142,4 +153,5 @@ def _where_flow(i: Any, types: Any, out: Any, known: Any) -> Any:
 
 
 where = Op("where", np.where, elementwise_type(np.where), Linear(_where_transpose, (1, 2)),
-           python="np.where", domain=((False, True), (-2.0, 2.0), (-2.0, 2.0)), flow=_where_flow)
+           python="np.where", domain=((False, True), (-2.0, 2.0), (-2.0, 2.0)), flow=_where_flow,
+           c="{0} ? {1} : {2}")

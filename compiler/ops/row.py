@@ -171,6 +171,11 @@ class Op:
         copies: whether elements of the result are sums of elements of the operands, those that
             the flow names.
         bodies: names of the parameters that hold graphs (or None).
+        c: the same on one element in C and CUDA, or None: a template in which ``{0}``, ``{1}``
+            are operands of one type, ``{f}`` is the suffix of functions of that type (``f`` for
+            single precision) and ``{t}`` its name; ``"infix"`` for the operator of ``infix``; or
+            a function ``(kind, constants)`` of the operands' dtype kind and constant values that
+            gives such a template. Integers are taken by templates without ``{f}`` and ``/``.
     """
 
     name: str
@@ -192,6 +197,7 @@ class Op:
     flow: Rule | None = None
     copies: bool = False
     bodies: tuple[str, ...] = ()
+    c: str | Callable[..., str | None] | None = None
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Compute on arrays; record a node when an operand is traced."""

@@ -58,8 +58,8 @@ def _dawsn_partial(x: Any, out: Any) -> Any:
     return np.where(far, _gauss_tail(np.where(far, x, 10.0), 1.0), 1.0 - 2.0 * x * out)
 
 
-erf = _row("erf", lambda x, out: _TWO_OVER_ROOT_PI * np.exp(-x * x))
-erfc = _row("erfc", lambda x, out: -_TWO_OVER_ROOT_PI * np.exp(-x * x))
+erf = _row("erf", lambda x, out: _TWO_OVER_ROOT_PI * np.exp(-x * x), c="erf{f}({0})")
+erfc = _row("erfc", lambda x, out: -_TWO_OVER_ROOT_PI * np.exp(-x * x), c="erfc{f}({0})")
 erfcx = _row("erfcx", _erfcx_partial)
 erfi = _row("erfi", lambda x, out: _TWO_OVER_ROOT_PI * np.exp(x * x), domain=((-1.5, 1.5),))
 dawsn = _row("dawsn", _dawsn_partial)
@@ -162,9 +162,9 @@ def _ratio(x: Any, y: Any) -> Any:
 
 
 xlogy = _row("xlogy", lambda x, y, out: np.log(y), lambda x, y, out: _ratio(x, y),
-             domain=((-2.0, 2.0), (0.3, 3.0)))
+             domain=((-2.0, 2.0), (0.3, 3.0)), c="xlogy{f}({0}, {1})")
 xlog1py = _row("xlog1py", lambda x, y, out: np.log1p(y), lambda x, y, out: _ratio(x, 1.0 + y),
-               domain=((-2.0, 2.0), (-0.7, 3.0)))
+               domain=((-2.0, 2.0), (-0.7, 3.0)), c="xlog1py{f}({0}, {1})")
 entr = _row("entr", lambda x, out: -np.log(x) - 1.0, domain=POSITIVE)
 rel_entr = _row("rel_entr", lambda x, y, out: np.log(x / y) + 1.0,
                 lambda x, y, out: -_ratio(x, y), domain=POSITIVE * 2)

@@ -8,6 +8,7 @@ from ..verify import verify
 from .canonical import assemble, lower_products, single_results, take_in_signs
 from .dead import remove_dead, settle_ties
 from .expand import expand
+from .fuse import fuse
 from .narrow import narrow
 from .scalarize import scalarize
 from .shifts import settle_shifts
@@ -42,6 +43,7 @@ PIPELINE: tuple[Pass, ...] = SIMPLE + LOWER
 # Graphs with bodies are not scalarized.
 SCALAR: tuple[Pass, ...] = (scalarize, remove_dead, simplify, remove_dead, lower_products,
                             take_in_signs, remove_dead)
+NATIVE: tuple[Pass, ...] = (fuse,)
 
 VERIFY_AFTER_EVERY_PASS = False      # switched on by the test-suite
 
