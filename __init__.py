@@ -38,5 +38,5 @@ __all__ = ["WengertError", "bvp_jacobian", "check_grads", "checkpoint", "compile
            "curve_jacobian", "custom_jvp", "custom_vjp", "elementwise", "explain_nan", "fori_loop",
            "from_sympy", "grad", "hessian", "hessp", "hvp", "implicit_fixed_point",
            "implicit_root", "jacobian", "jvp", "linear_operator", "ode_solution", "scan",
-           "set_num_threads", "sparse_solve", "stop_gradient", "to_sympy", "trace", "value_and_grad", "vjp", "vmap",
-           "wengert_table", "while_loop"]
+           "set_num_threads", "sparse_solve", "stop_gradient", "to_sympy", "trace",
+           "value_and_grad", "vjp", "vmap", "wengert_table", "while_loop"]

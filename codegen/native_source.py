@@ -1,5 +1,6 @@
 """Host code with calls of compiled kernels, and the kernels' C text."""
 
+from dataclasses import replace
 from typing import Any
 
 from ..compiler.graph import Graph, Node
@@ -12,7 +13,8 @@ from .dialect import C
 from .evaluate import Unreachable
 from .kernel import Kernel
 from .lower import lower
-from .numpy_source import NumpyPrinter, numpy_source
+from .numpy_source import NumpyPrinter
+from .reuse import array_source
 from .source import KernelCall, Source
 
 
@@ -64,7 +66,7 @@ def native_source(graph: Graph, annotate: bool = True, accuracy: str = "fast") -
     """
     whole, found = fused(graph)
     if not found:
-        return numpy_source(graph, annotate)
+        return array_source(graph, annotate)
     return host_source(whole, found, c_source([k for _, k in found], accuracy), annotate)
 
 
@@ -73,8 +75,7 @@ def host_source(whole: Graph, found: list[tuple[Node, Kernel]], printed: CText,
     """Source of a fused graph whose kernels have been printed."""
     source = HostPrinter(whole, annotate, [n.op.name for n, _ in found]).run()
     calls = tuple(_call(n, k, printed.scratch[k.name]) for n, k in found)
-    return Source(source.name, source.text, source.parameters, source.data, source.captured,
-                  source.calls_other_branch, printed.text, calls)
+    return replace(source, c=printed.text, kernels=calls)
 
 
 def _call(node: Node, kernel: Kernel, scratch: int) -> KernelCall:

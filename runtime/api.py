@@ -227,6 +227,7 @@ def vmap(function: Function | None = None, in_axes: Any = 0, out_axes: Any = 0, 
             same for all examples, which is then returned once.
         target: what is emitted.
         lane: as for :func:`grad`.
+        accuracy: as for :func:`grad`.
 
     Raises:
         BatchAxisError: if an argument lacks the axis, or the lengths differ.
