@@ -140,6 +140,16 @@ def _of_sum(s: Rewriter, node: Node, depth: int) -> Support:
     return either(s, support(s, node.args[0], depth), support(s, node.args[1], depth))
 
 
+def _of_extremum(s: Rewriter, node: Node, depth: int) -> Support:
+    """max(x, 0) differs from zero where x is not at most 0."""
+    beyond = comparison.less_equal if node.op is comparison.maximum else comparison.greater_equal
+    for x, zero in (node.args, node.args[::-1]):
+        if support(s, zero, depth) is False:
+            within = s.make(beyond, (x, s.builder.constant(0.0)))
+            return s.make(comparison.logical_not, (within,))
+    return _of_sum(s, node, depth)
+
+
 def _moved(s: Rewriter, node: Node, depth: int) -> Support:
     """The same rearrangement of the support."""
     found = _mask(s, node.args[0], depth)
@@ -205,8 +215,8 @@ _SUPPORT: dict[Op, Callable[[Rewriter, Node, int], Support]] = {
     layout.pad: _masked_layout, layout.tril: _masked_layout, layout.triu: _masked_layout,
     arithmetic.add: _of_sum, arithmetic.sub: _of_sum, arithmetic.mul: _of_product,
     arithmetic.scale: _of_product, arithmetic.div: _of_operand, arithmetic.ratio: _of_operand,
-    arithmetic.power: _of_power, transcendental.hypot: _of_sum, comparison.maximum: _of_sum,
-    comparison.minimum: _of_sum, arithmetic.convert: _of_operand,
+    arithmetic.power: _of_power, transcendental.hypot: _of_sum, comparison.maximum: _of_extremum,
+    comparison.minimum: _of_extremum, arithmetic.convert: _of_operand,
     arithmetic.as_float: _of_operand,
 }
 for _op in (transcendental.real, transcendental.imag, transcendental.conj, transcendental.root,
