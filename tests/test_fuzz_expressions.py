@@ -5,8 +5,9 @@ takes one-sided difference quotients along the axes and along two more direction
 sides agree, converge and are linear in the direction, the function is differentiable, and both
 modes must give that gradient to 1e-9, relative to the size of what was added up.
 
-One thing is beyond a chain rule: at a tie of max or min between operands that have a corner right
-there, as in ``min(x, max(x, y)) = x``, conventions do not add up.
+Two things are beyond a chain rule. At a tie of max or min between operands that have a corner right
+there, as in ``min(x, max(x, y)) = x``, conventions do not add up. And a root of what is zero because
+two spellings of one value are subtracted may be NaN, though never a wrong number.
 """
 
 import random
@@ -220,6 +221,15 @@ def corner_at_tie(program, x, rng):
     return False
 
 
+def root_of_difference(program, x):
+    """Whether a root is taken of an exact zero, and a difference is one."""
+    exact = run_program(program, NUMBERS, [mpf(v) for v in x])
+    of_zero = [name for name, operands in program
+               if 0 in exact[operands[0]] and any(w in name for w in ("root", "sqrt", "power"))]
+    return bool(of_zero) and any(name == "sub" and 0 in out for (name, _), out in zip(
+        program, exact[1:], strict=True))
+
+
 def total(program, x):
     return mpmath.fsum(run_program(program, NUMBERS, x)[-1])
 
@@ -256,7 +266,7 @@ def exact_gradient(program, x, rng):
 
 
 def check(seed):
-    """One program at one point: "undefined", "kink", "tie" or "right"; anything else fails."""
+    """One program at one point: "undefined", "kink", "tie", "undecided" or "right"."""
     rng = random.Random(seed)
     x = [rng.choice(POINTS) for _ in range(rng.randint(1, 3))]
     if rng.random() < 0.4:
@@ -278,6 +288,8 @@ def check(seed):
             compiled = wg.grad(f, mode=mode)
             found = compiled(np.array(x))
             for g, e in zip(found, expected, strict=True):
+                if np.isnan(g) and root_of_difference(program, x):
+                    return "undecided"
                 is_right = np.isfinite(g) and abs(mpf(float(g)) - e) <= tolerance
                 assert is_right, (
                     f"{mode} mode, seed {seed}, x = {x}: {list(found)} for "
@@ -289,6 +301,7 @@ def run_seeds(seeds):
     outcomes = [check(seed) for seed in seeds]
     assert outcomes.count("right") > 0.65 * len(outcomes)
     assert outcomes.count("tie") < 0.03 * len(outcomes)
+    assert outcomes.count("undecided") <= max(2, len(outcomes) // 1000)
 
 
 def test_random_programs():

@@ -113,6 +113,16 @@ def test_second_derivative_at_a_hard_point(function, x, second):
         np.testing.assert_allclose(wg.hessian(function)(x), second, rtol=1e-10)
 
 
+def test_second_derivatives_of_elliptic_integrals():
+    for function in (special.ellipkinc, special.ellipeinc):
+        hessian = wg.hessian(lambda phi, function=function: function(phi, 0.3))(0.7)
+        step = [wg.grad(lambda phi, function=function: function(phi, 0.3))(0.7 + h)
+                for h in (1e-5, -1e-5)]
+        assert hessian == pytest.approx((step[0] - step[1]) / 2e-5, rel=1e-8)
+        with pytest.raises(NotDifferentiableError, match="second time"):
+            wg.hessian(lambda m, function=function: function(0.7, m))(0.3)
+
+
 @pytest.mark.parametrize("function", [
     lambda a: special.gammainc(a, 1.5), lambda a: special.betainc(a, 1.0, 0.5),
     lambda v: special.jv(v, 1.5), lambda s: special.zeta(s, 1.5),

@@ -111,3 +111,18 @@ def test_running_extrema_and_interpolation_at_a_point_of_the_table(mode):
     xp, fp = np.array([0.0, 1.0, 3.0]), np.array([0.0, 2.0, 3.0])
     g = wg.grad(lambda x: np.interp(x, xp, fp), mode=mode)
     assert [float(g(x)) for x in (-1.0, 0.0, 0.5, 1.0, 3.0, 4.0)] == [0.0, 2.0, 2.0, 0.5, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: np.sum(x, dtype=np.int32), lambda x: x.sum(dtype=np.int8),
+    lambda x: np.sum(x > 2, dtype=np.int8), lambda x: np.sum(x, dtype=bool),
+    lambda x: np.prod(x, dtype=np.int32), lambda x: np.cumsum(x, dtype=np.int32),
+    lambda x: np.cumprod(x, dtype=np.int16), lambda x: np.add.accumulate(x, dtype=np.int32),
+    lambda x: np.nansum(x, dtype=np.int32), lambda x: np.trace(np.outer(x, x), dtype=np.int32),
+    lambda x: np.var(x, dtype=np.float32), lambda x: np.mean(x, dtype=np.float32),
+    lambda x: np.sum(np.array([100, 100], np.int8), dtype=np.int8) + x])
+def test_reductions_have_the_dtype_they_are_asked_for(function):
+    x = np.array([1.5, 2.5, 3.7])
+    wanted, found = function(x), wg.compile(function)(x)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)

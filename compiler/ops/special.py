@@ -308,23 +308,14 @@ def _real(call: Any) -> Any:
     return of
 
 
-def _sines_over_cube_by_m(phi: Any, m: Any, out: Any) -> Any:
-    # 3/2 ∫ sin⁴/Δ⁵ by reduction of ∫ 1/Δ⁵, ∫ 1/Δ³ to F and E
-    f, delta = ellipkinc(phi, m), _delta(phi, m)
-    third = f + m * out                                            # ∫ 1/Δ³
-    edge = m * np.sin(phi) * np.cos(phi) / delta ** 3
-    fifth = (2.0 * (2.0 - m) * third - f - edge) / (3.0 * (1.0 - m))
-    return 1.5 * ((fifth - third) / m - out) / m
-
-
+_M_TWICE = _no("the parameter m, for the second time,")      # what is known of it cancels
 sines_over_delta: Op = elementwise(
     "sines_over_delta", _real(_over_sines(1)),
     lambda phi, m, out: np.sin(phi) ** 2 / _delta(phi, m),
-    lambda phi, m, out: (sines_over_cube(phi, m) - out) / (2.0 * m),
-    python="", expand=_over_sines(1), domain=((-1.0, 1.0), (-1.0, 0.9)))
+    _M_TWICE, python="", expand=_over_sines(1), domain=((-1.0, 1.0), (-1.0, 0.9)))
 sines_over_cube: Op = elementwise(
     "sines_over_cube", _real(_over_sines(3)),
-    lambda phi, m, out: np.sin(phi) ** 2 / _delta(phi, m) ** 3, _sines_over_cube_by_m,
+    lambda phi, m, out: np.sin(phi) ** 2 / _delta(phi, m) ** 3, _M_TWICE,
     python="", expand=_over_sines(3), domain=((-1.0, 1.0), (-1.0, 0.9)))
 ellipkinc: Op = _row("ellipkinc", lambda phi, m, out: 1.0 / _delta(phi, m),
                      lambda phi, m, out: 0.5 * sines_over_cube(phi, m),

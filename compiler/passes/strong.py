@@ -7,13 +7,13 @@ masks cost something, so other products do without.
 """
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
 from ..graph import CONSTANT, Node
 from ..ops import arithmetic, comparison, contraction, indexing, layout, reduction, transcendental
 from ..ops.row import Elementwise, Op
-from ..ops.table import TABLE
 from .range import may_be_infinite
 from .rewriter import Rewriter, constant_number, filled, is_zero, zeros
 
@@ -27,7 +27,7 @@ def support(s: Rewriter, node: Node, depth: int = 0) -> Support:
     memo: dict[Node, Support] = s.far_supports
     found = memo.get(node)
     if found is None:
-        rule = _SUPPORT.get(node.op)
+        rule = _SUPPORT.get(node.op) or (_of_operand if _vanishes_at_zero(node.op) else None)
         if is_zero(node):
             found = False
         elif node.type.dtype.kind == "b" and node.op is not CONSTANT:
@@ -38,6 +38,16 @@ def support(s: Rewriter, node: Node, depth: int = 0) -> Support:
             found = rule(s, node, depth + 1)
         memo[node] = found
     return found
+
+
+@cache
+def _vanishes_at_zero(op: Op) -> bool:
+    """Whether an elementwise function of one operand is zero where that is."""
+    if not isinstance(op.derivative, Elementwise) or len(op.derivative.partials) != 1 or \
+            op.reference is not None or op.expand is not None:
+        return False
+    with np.errstate(all="ignore"):
+        return bool(op.call(np.float64(0.0)) == 0)
 
 
 def _mask(s: Rewriter, node: Node, depth: int) -> Support:
@@ -130,6 +140,16 @@ def _of_sum(s: Rewriter, node: Node, depth: int) -> Support:
     return either(s, support(s, node.args[0], depth), support(s, node.args[1], depth))
 
 
+def _of_extremum(s: Rewriter, node: Node, depth: int) -> Support:
+    """max(x, 0) differs from zero where x is not at most 0."""
+    beyond = comparison.less_equal if node.op is comparison.maximum else comparison.greater_equal
+    for x, zero in (node.args, node.args[::-1]):
+        if support(s, zero, depth) is False:
+            within = s.make(beyond, (x, s.builder.constant(0.0)))
+            return s.make(comparison.logical_not, (within,))
+    return _of_sum(s, node, depth)
+
+
 def _moved(s: Rewriter, node: Node, depth: int) -> Support:
     """The same rearrangement of the support."""
     found = _mask(s, node.args[0], depth)
@@ -195,16 +215,12 @@ _SUPPORT: dict[Op, Callable[[Rewriter, Node, int], Support]] = {
     layout.pad: _masked_layout, layout.tril: _masked_layout, layout.triu: _masked_layout,
     arithmetic.add: _of_sum, arithmetic.sub: _of_sum, arithmetic.mul: _of_product,
     arithmetic.scale: _of_product, arithmetic.div: _of_operand, arithmetic.ratio: _of_operand,
-    arithmetic.power: _of_power, transcendental.hypot: _of_sum, comparison.maximum: _of_sum,
-    comparison.minimum: _of_sum, arithmetic.convert: _of_operand,
+    arithmetic.power: _of_power, transcendental.hypot: _of_sum, comparison.maximum: _of_extremum,
+    comparison.minimum: _of_extremum, arithmetic.convert: _of_operand,
     arithmetic.as_float: _of_operand,
 }
-with np.errstate(all="ignore"):     # functions of one operand that vanish where it does
-    _SUPPORT.update((_op, _of_operand) for _op in TABLE.values()
-                    if isinstance(_op.derivative, Elementwise)
-                    and len(_op.derivative.partials) == 1 and _op.call(np.float64(0.0)) == 0)
-for _op in (transcendental.real, transcendental.imag, transcendental.conj, comparison.absolute,
-            comparison.sign):
+for _op in (transcendental.real, transcendental.imag, transcendental.conj, transcendental.root,
+            comparison.absolute, comparison.sign):
     _SUPPORT[_op] = _of_operand
 for _op in (reduction.norm, reduction.max, reduction.min):
     _SUPPORT[_op] = _reduced
