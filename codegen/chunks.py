@@ -103,8 +103,8 @@ def _column(node: Any, name: str, op: Any, root: Any, axis: str | None, n_chunks
     fill = Loop("c", 0, size, (Store(parts, at + variable("c"), from_zero),))
     first = Loop("c", 0, size, (Store(name, variable("c"), Load(parts, variable("c"), dtype)),))
     inner = Loop("c", 0, size, (Store(name, variable("c"), Load(
-        parts, variable("p").times(size) + variable("c"), dtype), op),))
-    return fill, [first, Loop("p", 1, n_chunks, (inner,))]
+        parts, variable("copy").times(size) + variable("c"), dtype), op),))
+    return fill, [first, Loop("copy", 1, n_chunks, (inner,))]
 
 
 def _over_kept(root: Any, store: Statement) -> Statement:

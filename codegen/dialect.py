@@ -39,7 +39,7 @@ _KEYWORDS = frozenset(re.findall(r"\w+", """
     goto if inline int long register restrict return short signed sizeof static struct switch
     typedef union unsigned void volatile while bool true false asm typeof j0 j1 jn y0 y1 yn gamma
     lgamma tgamma div abs main linux unix p lo hi chunk first last host fail wrap c MAX MIN
-    NAN INFINITY VECTOR"""))
+    NAN INFINITY VECTOR copy"""))
 
 
 @dataclass(frozen=True)

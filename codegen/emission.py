@@ -26,7 +26,7 @@ from .kernel import (
 )
 from .names import Names, ascii_name
 
-VARIABLES = "ijklmnopqr"
+VARIABLES = "ijklmnqrs"          # "p" is what a C function is given
 Key = tuple[Node, tuple[Index, ...]]
 
 

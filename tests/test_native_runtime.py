@@ -237,6 +237,15 @@ def test_a_compiler_that_fails_is_quoted(monkeypatch, fresh, tmp_path):
     assert not list(fresh.glob("*.tmp"))
 
 
+@pytest.mark.parametrize(("long", "longest"), [(1, 10_000), (1, 2)])
+def test_long_texts_are_compiled_with_other_flags(fresh, monkeypatch, long, longest):
+    monkeypatch.setattr(load_c, "LONG", long)
+    monkeypatch.setattr(load_c, "LONGEST", longest)
+    x = np.linspace(-1.0, 1.0, 29)
+    np.testing.assert_allclose(wg.grad(energy, target="native")(x), wg.grad(energy)(x),
+                               rtol=1e-13, atol=1e-15)
+
+
 def libraries(folder):
     return sorted(folder.glob("*.so"))
 
