@@ -228,8 +228,8 @@ class NumpyPrinter:
 
     @staticmethod
     def owns(node: Node) -> bool:
-        """Whether a value is certainly memory of its own."""
-        return owns(node)
+        """Whether a value is certainly memory of its own, or a number."""
+        return owns(node) or (node.op is indexing.getitem and node.type.shape == ())
 
     def set_result(self, pick: Node, name: str, widened: bool = False) -> None:
         """A result of a loop or branch stands in a variable."""

@@ -88,6 +88,7 @@ class Machine:
         self.foreign = 0                                # writes to arguments and constants
         self.shared: set[tuple[int, int]] = set()       # results that share memory
         self._ids = itertools.count()
+        self.tables: set[str] = set()                   # constant and captured arrays
         module = ast.parse(source.text)
         self._bind_globals(source, module)
         function = next(s for s in module.body
@@ -100,12 +101,16 @@ class Machine:
     def _bind_globals(self, source: Source, module: ast.Module) -> None:
         for i, name in enumerate(source.data):
             self.names[name] = self._given("data", i)
+            self.tables.add(name)
         for statement in module.body:
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                self.names[statement.targets[0].id] = self._given(
-                    "table", ast.unparse(statement.value))
+                name = statement.targets[0].id
+                self.names[name] = self._given("table", ast.unparse(statement.value))
+                self.tables.add(name)
         for i, name in enumerate(source.captured):
             self.names[name] = self._given("captured", i)
+            if not callable(source.captured[name]):
+                self.tables.add(name)
 
     def _given(self, kind: str, which: Any) -> Buffer:
         """Memory that is not the function's."""
@@ -255,11 +260,13 @@ class Machine:
                 return View(f".{name}", (self.value(value),))
             case ast.Subscript(value=value, slice=index):
                 parts = (self.value(value), self.value(index))
-                view = View("item", parts)
-                if self.memory(parts[1]) and not self.aliasing:        # an array as an index
-                    written = isinstance(node.ctx, ast.Store)
-                    return view if written else self.fresh(self.read(view))
-                return view._replace(parts=(parts[0], Number(self.read(parts[1]))))
+                view = View("item", (parts[0], Number(self.read(parts[1]))))
+                surely = any(isinstance(n, ast.Name) and n.id in self.tables
+                             for n in ast.walk(index))
+                by_array = surely or (self.memory(parts[1]) and not self.aliasing)
+                if by_array and not isinstance(node.ctx, ast.Store):
+                    return self.fresh(self.read(view))                 # a copy
+                return view
             case ast.Slice(lower=lower, upper=upper, step=step):
                 ends = [self.value(e or ast.Constant(None)) for e in (lower, upper, step)]
                 return View("slice", tuple(ends))
