@@ -46,7 +46,7 @@ class NumpyPrinter:
         self.data: dict[str, Any] = around.data if around else {}
         self.captured: dict[str, Any] = around.captured if around else {}
         self.references: dict[Any, str] = around.references if around else {}
-        self.helpers: list[str] = around.helpers if around else []     # functions of the module
+        self.helpers: dict[str, str] = around.helpers if around else {}    # classes by name
         self.records: dict[Node, Any] = {}      # what loops keep for their pulling back
         self.position = 0
         self.uses = _count_uses(graph)
@@ -278,7 +278,7 @@ class NumpyPrinter:
         """The module of the graph's function."""
         function, parameters = self.print_function()
         text = module_text([Function(function, parameters, self.lines)], self.constants,
-                           bool(self.graph.guards), self.helpers)
+                           bool(self.graph.guards), list(self.helpers.values()))
         return Source(function, text, tuple(parameters), self.data, self.captured,
                       bool(self.graph.guards))
 

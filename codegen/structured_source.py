@@ -122,6 +122,8 @@ def _named(p: "NumpyPrinter", expression: Expression, wish: str) -> Expression:
 
 def _plain_will_do(graph: Graph, node: Node) -> bool:
     """Whether a NumPy scalar may as well be a plain number, wherever the graph uses it."""
+    if node.type.shape:
+        return True
     if node.type.dtype not in (np.float64, np.int64, np.bool_):
         return False
     for user in graph.nodes:
@@ -341,9 +343,9 @@ def _begin_record(p: "NumpyPrinter", loop: Loop, given: _Given, pulls: Sequence[
 def _helper(p: "NumpyPrinter") -> str:
     """The name of the class that keeps states, which the module brings along."""
     if not p.helpers:
-        p.helpers.append(p.names.unique("Snapshots"))
-        p.helpers.append(render("snapshots.py.j2", name=p.helpers[0]).rstrip("\n"))
-    return p.helpers[0]
+        name = p.names.unique("Snapshots")
+        p.helpers[name] = render("snapshots.py.j2", name=name).rstrip("\n")
+    return next(iter(p.helpers))
 
 
 def _print_step(p: "NumpyPrinter", loop: Loop, given: _Given, name: str) -> None:
@@ -444,7 +446,7 @@ def _print_pull(p: "NumpyPrinter", node: Node) -> None:
         p.lines.append(f"{names[j]} = " + _typed(p.expressions[source], source, cts[j].type).text)
     for j in range(n_active, n_active + len(pull.seeded)):
         seeds.append(_named(p, p.expressions[node.args[n_args + j]], _label(cts[j], "ct")))
-    sliced = [i for i in pull.wanted if i < loop.carried + loop.sliced]
+    sliced = [i for i in pull.returned if i < loop.carried + loop.sliced]
     made = []
     for j, _ in enumerate(sliced):
         pick = picks.get(n_active + j)

@@ -319,7 +319,7 @@ def unread(tree):
             (read if isinstance(node.ctx, ast.Load) else stored).add(node.id)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             stored |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-    return {name for name in stored - read if not name.startswith("__")}
+    return {name for name in stored - read if not name.startswith("_")}
 
 
 # -- golden files -------------------------------------------------------------------------------

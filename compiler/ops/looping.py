@@ -203,13 +203,13 @@ class Pull:
             cotangents of the active carry, of the wanted slices, and the sums.
         active: which of the carry has cotangents.
         seeded: which results that are made of slices have cotangents.
-        wanted: of which operands other than the carry cotangents are returned.
+        returned: the operands other than the carry of which cotangents are returned.
     """
 
     pulled: Graph
     active: tuple[int, ...]
     seeded: tuple[int, ...]
-    wanted: tuple[int, ...]
+    returned: tuple[int, ...]
 
     @property
     def params(self) -> dict[str, Any]:
@@ -217,7 +217,7 @@ class Pull:
         return {name: getattr(self, name) for name in PULL}
 
 
-PULL = ("pulled", "active", "seeded", "wanted")
+PULL = ("pulled", "active", "seeded", "returned")
 
 
 def _pull(how: Any, args: Sequence[Any], cts: Sequence[Any], wanted: Sequence[bool], **params: Any
@@ -273,7 +273,7 @@ def _pull_call(*args: Any, **params: Any) -> Any:
     n_active, k = len(pull.active), own.carried + own.sliced
     sums = [np.zeros(node.type.shape, node.type.dtype)[()]
             for node in pull.pulled.inputs[len(own.body.inputs) + len(cts):]]
-    slices: list[list[Any]] = [[] for i in pull.wanted if i < k]
+    slices: list[list[Any]] = [[] for i in pull.returned if i < k]
     carry, seeds = list(cts[:n_active]), cts[n_active:]
     steps = list(states(own, operands))
     for step in reversed(range(len(steps))):
@@ -294,13 +294,13 @@ def _pull_type(*types: Any, **params: Any) -> Any:
         _type(*operands, **own.params)
     k = own.carried + own.sliced
     carry = [own.inputs[i].type.strong for i in pull.active]
-    slices = [_stacked(own, own.inputs[i].type) for i in pull.wanted if i < k]
-    return (*carry, *slices, *[own.inputs[i].type.strong for i in pull.wanted if i >= k])
+    slices = [_stacked(own, own.inputs[i].type) for i in pull.returned if i < k]
+    return (*carry, *slices, *[own.inputs[i].type.strong for i in pull.returned if i >= k])
 
 
 def _results_of(pull: Pull) -> tuple[int, ...]:
     """The operands whose cotangents a ``pull_loop`` gives."""
-    return (*pull.active, *pull.wanted)
+    return (*pull.active, *pull.returned)
 
 
 def _flags(n: int, chosen: Indices) -> list[bool]:
