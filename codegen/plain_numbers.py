@@ -67,4 +67,5 @@ def weak_type(kind: ArrayType) -> ArrayType:
 
 
 def is_scalar(node: Node) -> bool:
+    """Whether a node is a constant number."""
     return node.op is CONSTANT and node.type.shape == ()

@@ -192,7 +192,7 @@ def _print_cond(p: "NumpyPrinter", node: Node) -> None:
 
 
 class _Record(NamedTuple):
-    """What a loop has kept: a list of all states, or a ``Snapshots``, and the step to compute more."""
+    """What a loop has kept: a list of all states, or some, and the step to compute others."""
 
     saved: str
     step: str | None
@@ -436,7 +436,7 @@ def _print_pull(p: "NumpyPrinter", node: Node) -> None:
     else:
         (record, given), is_last, finals = _print_forward(p, node, loop, pull), True, {}
     pulled, inner = pull.pulled, pull.pulled.inputs
-    cts, seeds = inner[n_args + loop.first:], []
+    cts = inner[n_args + loop.first:]
     names = []
     for j in range(n_active):
         pick = picks.get(j)
@@ -444,8 +444,8 @@ def _print_pull(p: "NumpyPrinter", node: Node) -> None:
         names.append(p.names.unique(wish or _label(cts[j], "ct")))
         source = node.args[n_args + j]
         p.lines.append(f"{names[j]} = " + _typed(p.expressions[source], source, cts[j].type).text)
-    for j in range(n_active, n_active + len(pull.seeded)):
-        seeds.append(_named(p, p.expressions[node.args[n_args + j]], _label(cts[j], "ct")))
+    seeds = [_named(p, p.expressions[node.args[n_args + j]], _label(cts[j], "ct"))
+             for j in range(n_active, n_active + len(pull.seeded))]
     sliced = [i for i in pull.returned if i < loop.carried + loop.sliced]
     made = []
     for j, _ in enumerate(sliced):
@@ -507,6 +507,8 @@ def _way_back(p: "NumpyPrinter", loop: Loop, pulled: Graph, record: _Record | No
     index, _, _, steps = _header(p, loop, pulled, given, more=stacks)
     carry = list(given.carry)
     states = [*map(Expression, carry)] or [Expression("")] * loop.carried
+    read = [_reads(pulled, n) for n in pulled.inputs[loop.first:loop.first + loop.carried]]
+    carry = [name if r else "_" for name, r in zip(carry, read, strict=False)]
     if record is None:
         return index, states, f"for {index} in reversed({steps}):"
     if record.step is not None:

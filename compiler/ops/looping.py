@@ -1,9 +1,9 @@
 """Loops whose body is a graph, and the pulling back of cotangents through them.
 
-There are two rows. ``loop`` runs; ``pull_loop`` runs, too, keeping states, and then pulls cotangents
-back step by step. Its own derivatives need no third row. Let f be the loop and F(x, ẋ) = (f, f′ẋ)
-the loop that pushes tangents, which is a loop as well. Since ct·f′ẋ is what F's second result
-pairs with ct, pulling (a, ct) back through F gives a·f′ + ct·f″ẋ for x. Therefore
+There are two rows. ``loop`` runs; ``pull_loop`` runs, too, keeping states, and then pulls
+cotangents back step by step. Its own derivatives need no third row. Let f be the loop and
+F(x, ẋ) = (f, f′ẋ) the loop that pushes tangents, which is a loop as well. Pulling (a, ct) back
+through F gives a·f′ + ct·f″ẋ for x. Therefore
 
 * the tangent of ``pull_loop`` along ẋ and ȧ is F pulled back with the cotangents (ȧ, ct);
 * a cotangent z of ``pull_loop``'s result pulls back to F's second result along z, for ct, and to
@@ -40,7 +40,7 @@ Indices = Sequence[int]
 class Loop:
     """What a loop is, as the parameters of its node say it.
 
-    The operands are the carry, the arrays of which each step takes a slice, and what all steps read.
+    The operands are the carry, arrays of which each step takes a slice, and what all steps read.
 
     Attributes:
         test: of the carry and what all steps read, whether there is another step; None to count.

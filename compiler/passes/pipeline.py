@@ -8,6 +8,7 @@ from ..verify import verify
 from .canonical import assemble, flip_differences, lower_products, single_results
 from .dead import remove_dead
 from .expand import expand
+from .narrow import narrow
 from .scalarize import scalarize
 from .shifts import settle_shifts
 from .simplify import simplify
@@ -29,10 +30,11 @@ def _all_deep(*passes: Pass) -> tuple[Pass, ...]:
 
 
 # Before differentiation: what the user wrote, in its stable form.
-PREPARE: tuple[Pass, ...] = _all_deep(remove_dead, simplify, settle_shifts, smooth, remove_dead)
+PREPARE: tuple[Pass, ...] = _all_deep(remove_dead, narrow, simplify, settle_shifts, smooth,
+                                      remove_dead)
 
 # After it. ``lower_products`` uncovers nothing new, so one simplification is enough.
-SIMPLE: tuple[Pass, ...] = _all_deep(expand, remove_dead, simplify, remove_dead)
+SIMPLE: tuple[Pass, ...] = _all_deep(expand, remove_dead, narrow, simplify, remove_dead)
 LOWER: tuple[Pass, ...] = _all_deep(lower_products, flip_differences, assemble, single_results,
                                     remove_dead)
 PIPELINE: tuple[Pass, ...] = SIMPLE + LOWER

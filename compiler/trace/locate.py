@@ -6,6 +6,7 @@ needs no source text, so it also works for code made by ``exec`` or typed at a p
 
 import dis
 import sys
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -68,6 +69,22 @@ def unpacked_names(frame: FrameType) -> tuple[str, ...]:
                 found = tuple(i.argval for i in after)
         _UNPACKED[key] = found
     return found
+
+
+def parameters_unpacked(function: Any) -> dict[str, tuple[str, ...]]:
+    """For ``a, b = state`` in a function, where ``state`` is a parameter: the names it gives."""
+    code = getattr(function, "__code__", None)
+    out: dict[str, tuple[str, ...]] = {}
+    if code is None:
+        return out
+    parameters = code.co_varnames[:code.co_argcount]
+    instructions = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
+    for at, (load, unpack) in enumerate(pairwise(instructions)):
+        if unpack.opname == "UNPACK_SEQUENCE" and load.argval in parameters:
+            stores = instructions[at + 2:at + 2 + (unpack.arg or 0)]
+            if all(i.opname in _STORES for i in stores):
+                out.setdefault(load.argval, tuple(i.argval for i in stores))
+    return out
 
 
 def locate(frame: FrameType | None = None) -> Origin | None:

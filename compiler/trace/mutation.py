@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import MutationError, UnsupportedArgumentError
-from ..graph import INPUT, Builder, Node
+from ..graph import CURRENT, INPUT, Builder, Node
 from ..ops import arithmetic, comparison, indexing, layout
 from ..ops.index_form import canonical_index as canonical_form
 from ..ops.index_form import getitem_shape, numpy_index
@@ -40,10 +40,20 @@ class View(NamedTuple):
     is_view: Callable[[Any], bool] | None = None
 
 
+def read_view(view: View, builder: Builder, base: Node) -> Node:
+    """The view's node; it belongs to the base's trace, also where a body looks at it."""
+    around = CURRENT.builder
+    CURRENT.builder = builder
+    try:
+        return view.read(builder, base)
+    finally:
+        CURRENT.builder = around
+
+
 def view_of(base: "Tracer", view: View) -> "Tracer":
     """A tracer that is a view of another one."""
     node = base.node
-    out = type(base)(base.builder, view.read(base.builder, node), boxed=True)
+    out = type(base)(base.builder, read_view(view, base.builder, node), boxed=True)
     out._base, out._view, out._seen = base, view, node
     return out
 

@@ -82,13 +82,14 @@ def leaf_names(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapp
             base = f"{kind.name}{i - len(parameters) + 1}"
         else:
             base = kind.name
-        names += _path_names(base, arg)
+        names += path_names(base, arg)
     for key, value in sorted(kwargs.items()):
-        names += _path_names(key, value)
+        names += path_names(key, value)
     return names
 
 
-def _path_names(base: str, value: Any) -> list[str]:
+def path_names(base: str, value: Any) -> list[str]:
+    """A name for every leaf of one argument."""
     if is_traceable(value):
         return [base]
     return ["_".join([base, *map(str, path)]) for path in paths(value)]

@@ -25,6 +25,7 @@ from ..ops.body import as_type, with_inputs, with_outputs
 from ..ops.looping import Loop
 from .builder import TraceBuilder, is_traced
 from .captures import Captures, captured_by
+from .locate import parameters_unpacked
 from .stage import (
     Staged,
     definition,
@@ -33,6 +34,7 @@ from .stage import (
     is_traceable,
     leaf_names,
     leaf_type,
+    path_names,
     stage,
 )
 from .tracer import Tracer, enter
@@ -152,7 +154,7 @@ def _trace_body(builder: TraceBuilder | None, what: str, function: Function, arg
     types = [leaf_type(leaf) if is_traceable(leaf) else leaf for leaf in leaves]
     captures = Captures(captured_by(function).places,
                         list(builder.by_reference.values()) if builder else [])
-    staged = stage(function, types, spec, leaf_names(function, tuple(args), {}), values=False,
+    staged = stage(function, types, spec, _names(function, args), values=False,
                    captures=captures, body_of=what)
     graph = with_outputs(staged.graph, range(staged.n_outputs))
     if builder is not None:
@@ -160,6 +162,21 @@ def _trace_body(builder: TraceBuilder | None, what: str, function: Function, arg
     kept = set(topological([*graph.inputs, *graph.outputs]))
     nodes = tuple([n for n in graph.nodes if n in kept])
     return replace(staged, graph=Graph(graph.name, graph.inputs, graph.outputs, nodes))
+
+
+def _names(function: Function, args: Sequence[Any]) -> list[str]:
+    """A name for each leaf: the parameter's, or that under which the body unpacks it first."""
+    bases = leaf_names(function, tuple([0.0] * len(args)), {})
+    unpacked = parameters_unpacked(function)
+    out = []
+    for base, arg in zip(bases, args, strict=True):
+        parts = unpacked.get(base, ())
+        if isinstance(arg, (tuple, list)) and len(arg) == len(parts):
+            for name, part in zip(parts, arg, strict=True):
+                out += path_names(name, part)
+        else:
+            out += path_names(base, arg)
+    return out
 
 
 def _move_guards(builder: TraceBuilder, graph: Graph, lifted: Sequence[Tracer]) -> None:
@@ -311,7 +328,7 @@ def _loop(builder: TraceBuilder, what: str, test: Function | None, body: Functio
 def _record(builder: TraceBuilder, loop: Loop, operands: Sequence[Any]) -> list[Any]:
     """The results of a loop, as a node.
 
-    With a given number of snapshots, the last step of a counted loop is taken apart from it: reverse
+    With a given number of snapshots, the last step of a counted loop is taken out of it: reverse
     mode then need not repeat what it keeps of that step.
     """
     apart = loop.snapshots is not None and (loop.length or 0) > 1 and loop.sliced == 0 and \

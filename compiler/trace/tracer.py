@@ -132,7 +132,7 @@ class Tracer:
                 if self._view.is_view is not None:
                     mutation.settle(self)
                     return self.node
-                self._node = self._view.read(self.builder, base)
+                self._node = mutation.read_view(self._view, self.builder, base)
                 self._seen = base
         return self._node
 

@@ -44,7 +44,7 @@ def relaxation(b):
     A = np.array([[4.0, 1.0, 0.0], [1.0, 5.0, 2.0], [0.0, 2.0, 6.0]])
 
     def goes_on(state):
-        x, change = state
+        _, change = state
         return change > 1e-14
 
     def step(state):
