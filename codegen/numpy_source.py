@@ -238,7 +238,7 @@ class NumpyPrinter:
             and base.args[0].value == 0
         if node.op is indexing.setitem or (first and not arrays):      # 0 + v is v
             self.lines.append(f"{target} = {value.text}")
-        elif any(p == ("a",) for p in node.params[0]):
+        elif any(p == ("a",) for p in node.params[0]) and any(a.type.shape for a in node.args[2:]):
             spelled = f"({index})" if ":" not in index and "," in index else index
             if ":" in index or "None" in index:
                 spelled = f"np.s_[{index}]"

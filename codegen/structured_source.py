@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .numpy_source import NumpyPrinter
 
 KEEP_ALL = 2 ** 20           # bytes of states up to which all of them are kept
+_OBJECT = 112                # bytes of an array or scalar beside its data
 
 
 def print_structured(p: "NumpyPrinter", node: Node) -> None:
@@ -41,10 +42,11 @@ def owns_result(node: Node, index: int, owns: Callable[[Node], bool]) -> bool:
     """Whether a result is certainly memory of its own."""
     if node.op is branching.cond:
         return all(owns(body.outputs[index]) for body in node.bodies)
-    loop = Loop(**{name: node.settings[name] for name in LOOP})
-    if index >= loop.carried:
-        return True
-    return bool(loop.length) and owns(loop.body.outputs[index])
+    settings = node.settings
+    loop = Loop(**{name: settings[name] for name in LOOP})
+    body, n_carried = (loop.body, loop.carried) if node.op is looping.loop else (
+        settings["pulled"], len(settings["active"]))
+    return index >= n_carried or (bool(loop.length) and owns(body.outputs[index]))
 
 
 # -- parts ----------------------------------------------------------------------------------------
@@ -75,6 +77,7 @@ def _print_body(p: "NumpyPrinter", body: Graph, inputs: Sequence[Expression],
     child.widened.update(widened)
     child.owner.update({n: child.expressions[n].text for n in owned})
     child.spread_widened()
+    child.last_origin = p.last_origin
     child.print_nodes()
     return _Body(child.lines, [_typed(child.expressions[n], n, n.type) for n in body.outputs],
                  child.widened)
@@ -199,8 +202,10 @@ class _Record(NamedTuple):
     used: list[int]         # the carry that a list of states holds
 
 
-def _state_bytes(loop: Loop) -> int:
-    return sum(n.type.nbytes for n in loop.inputs[:loop.carried])
+def _state_bytes(loop: Loop, carry: Sequence[int] | None = None) -> int:
+    """Memory of a state, with that of the objects."""
+    return sum(loop.inputs[i].type.nbytes + _OBJECT
+               for i in (range(loop.carried) if carry is None else carry))
 
 
 def _used(loop: Loop, pull: Pull) -> list[int]:
@@ -210,9 +215,8 @@ def _used(loop: Loop, pull: Pull) -> list[int]:
 
 
 def _keeps_all(loop: Loop, used: Sequence[int]) -> bool:
-    size = sum(loop.inputs[i].type.nbytes for i in used)
     return loop.length is not None and (not used or (
-        loop.snapshots is None and loop.length * size <= KEEP_ALL))
+        loop.snapshots is None and loop.length * _state_bytes(loop, used) <= KEEP_ALL))
 
 
 def _advance(loop: Loop) -> Graph:
@@ -327,9 +331,8 @@ def _begin_record(p: "NumpyPrinter", loop: Loop, given: _Given, pulls: Sequence[
         p.lines.append(f"{saved} = []")
         return _Record(saved, None, used)
     name = _helper(p)
-    size = max(_state_bytes(loop), 1)
     if loop.length is None:
-        options = str(loop.snapshots or max(1, KEEP_ALL // size))
+        options = str(loop.snapshots or max(1, KEEP_ALL // _state_bytes(loop)))
     else:
         slots = loop.snapshots or math.isqrt(2 * loop.length) + 1
         options = f"{slots}, {loop.length}" + (f", {loop.start}" if loop.start else "")
@@ -351,9 +354,9 @@ def _helper(p: "NumpyPrinter") -> str:
 def _print_step(p: "NumpyPrinter", loop: Loop, given: _Given, name: str) -> None:
     """The step as a local function of the counter and the state."""
     body = _advance(loop)
-    index, counter, slices, _ = _header(p, loop, body, given)
     state = given.carry[0] if loop.carried == 1 else "state"
     lines = [] if loop.carried == 1 else [f"{', '.join(given.carry)} = state"]
+    index, counter, slices, _ = _header(p, loop, body, given, lines)
     printed = _print_body(p, body, [*counter, *map(Expression, given.carry), *slices,
                                     *given.fixed], given.widened)
     lines += printed.lines
@@ -374,8 +377,8 @@ def _next(loop: Loop, body: Graph, printed: _Body, given: _Given) -> list[Expres
     return out
 
 
-def _header(p: "NumpyPrinter", loop: Loop, body: Graph, given: _Given, more: bool = False
-            ) -> tuple[str, list[Expression], list[Expression], str]:
+def _header(p: "NumpyPrinter", loop: Loop, body: Graph, given: _Given, lines: list[str],
+            more: bool = False) -> tuple[str, list[Expression], list[Expression], str]:
     """Name of the counter, the body's first inputs, its slices, and the steps as a range."""
     counted = bool(loop.first) and bool(_reads(body, body.inputs[0]))
     read = [bool(_reads(body, n)) for n in body.inputs[
@@ -385,8 +388,22 @@ def _header(p: "NumpyPrinter", loop: Loop, body: Graph, given: _Given, more: boo
         index = p.names.unique(_label(body.inputs[0], "i") if loop.first else "i")
     start, stop = loop.start or 0, (loop.start or 0) + (loop.length or 0)
     steps = f"range({stop})" if start == 0 else f"range({start}, {stop})"
-    slices = [Expression(f"{x.text}[{index}]") for x in given.slices]
-    return index, [Expression(index)] * loop.first, slices, steps
+    return index, [Expression(index)] * loop.first, _take_slices(
+        p, lines, given.slices, body.inputs[loop.first + loop.carried:], body, index), steps
+
+
+def _take_slices(p: "NumpyPrinter", lines: list[str], arrays: Sequence[Expression],
+                 inputs: Sequence[Node], body: Graph, index: str) -> list[Expression]:
+    """The slices of a step; those read more than once get a name."""
+    out = []
+    for x, inner in zip(arrays, inputs, strict=False):
+        part = Expression(f"{x.text}[{index}]")
+        if _reads(body, inner) > 1:
+            name = p.names.unique(_label(inner, "x"))
+            lines.append(f"{name} = {part.text}")
+            part = Expression(name)
+        out.append(part)
+    return out
 
 
 def _print_steps(p: "NumpyPrinter", loop: Loop, given: _Given, record: _Record | None,
@@ -395,12 +412,13 @@ def _print_steps(p: "NumpyPrinter", loop: Loop, given: _Given, record: _Record |
     with_step = record is not None and record.step is not None and not made
     body = _live(with_outputs(loop.body, [*range(loop.carried),
                                           *[loop.carried + i for i in made]]))
-    index, counter, slices, steps = _header(p, loop, body, given, more=bool(made))
     lines: list[str] = []
+    index, counter, slices, steps = _header(p, loop, body, given, [] if with_step else lines,
+                                            more=bool(made))
     if record is not None:
         kept = [given.carry[i] for i in record.used] or given.carry
         state = kept[0] if len(kept) == 1 else f"({', '.join(kept)})"
-        lines.append(f"{record.saved}.{'keep' if record.step else 'append'}({state})")
+        lines.insert(0, f"{record.saved}.{'keep' if record.step else 'append'}({state})")
     if with_step:
         assert record is not None
         target = ", ".join(given.carry)
@@ -460,16 +478,16 @@ def _print_pull(p: "NumpyPrinter", node: Node) -> None:
     # The variables of the way forward serve again, unless their last values are still needed.
     carry = [name if i not in finals or p.lasts.get(finals[i], -1) <= p.position else
              p.names.unique(name) for i, name in enumerate(given.carry)]
-    index, states, head = _way_back(p, loop, pulled, record, given._replace(carry=carry), is_last,
-                                    bool(made or seeds))
-    slices = [Expression(f"{x.text}[{index}]") for x in given.slices]
+    lines: list[str] = []
+    index, slices, states, head = _way_back(p, loop, pulled, record, given._replace(carry=carry),
+                                            is_last, lines, bool(made or seeds))
+    rows = _take_slices(p, lines, seeds, cts[n_active:], pulled, index)
     printed = _print_body(
         p, pulled, [*[Expression(index)] * loop.first, *states, *slices, *given.fixed,
-                    *map(Expression, names), *[Expression(f"{s.text}[{index}]") for s in seeds],
-                    *map(Expression, sums)],
+                    *map(Expression, names), *rows, *map(Expression, sums)],
         [w for n, w in zip(loop.body.inputs, inner, strict=False) if n in given.widened],
         owned=[n for n in cts[n_active + len(pull.seeded):] if n.type.shape])
-    lines = printed.lines
+    lines += printed.lines
     for name, value in zip(made, printed.outputs[n_active:], strict=False):
         lines.append(f"{name}[{index}] = {value.text}")
     outputs = [*printed.outputs[:n_active], *printed.outputs[n_active + len(made):]]
@@ -502,23 +520,24 @@ def _print_forward(p: "NumpyPrinter", node: Node, loop: Loop, pull: Pull
 
 
 def _way_back(p: "NumpyPrinter", loop: Loop, pulled: Graph, record: _Record | None, given: _Given,
-              is_last: bool, stacks: bool) -> tuple[str, list[Expression], str]:
-    """Name of the counter, expressions of the states, and the head of the loop."""
-    index, _, _, steps = _header(p, loop, pulled, given, more=stacks)
+              is_last: bool, lines: list[str], stacks: bool
+              ) -> tuple[str, list[Expression], list[Expression], str]:
+    """Name of the counter, expressions of slices and states, and the head of the loop."""
+    index, _, slices, steps = _header(p, loop, pulled, given, lines, more=stacks)
     carry = list(given.carry)
     states = [*map(Expression, carry)] or [Expression("")] * loop.carried
     read = [_reads(pulled, n) for n in pulled.inputs[loop.first:loop.first + loop.carried]]
     carry = [name if r else "_" for name, r in zip(carry, read, strict=False)]
     if record is None:
-        return index, states, f"for {index} in reversed({steps}):"
+        return index, slices, states, f"for {index} in reversed({steps}):"
     if record.step is not None:
         target = carry[0] if len(carry) == 1 else f"({', '.join(carry)})"
         copy = "" if is_last else ".copy()"
-        return index, states, f"for {index}, {target} in {record.saved}{copy}.backwards(" \
+        return index, slices, states, f"for {index}, {target} in {record.saved}{copy}.backwards(" \
             f"{record.step}):"
     kept = [carry[i] for i in record.used]
     target = kept[0] if len(kept) == 1 else f"({', '.join(kept)})"
     if index == "_":
-        return index, states, f"for {target.strip('()')} in reversed({record.saved}):"
-    return index, states, f"for {index}, {target} in zip(reversed({steps}), " \
+        return index, slices, states, f"for {target.strip('()')} in reversed({record.saved}):"
+    return index, slices, states, f"for {index}, {target} in zip(reversed({steps}), " \
         f"reversed({record.saved})):"

@@ -472,4 +472,4 @@ loop: Op = Op("loop", _call, _type, Structured(_push, _pull, _batch), params=LOO
               bodies=("test", "body"), fresh=False)
 pull_loop: Op = Op("pull_loop", _pull_call, _pull_type,
                    Structured(_push_pull, _pull_pull, _batch_pull), params=(*LOOP, *PULL),
-                   bodies=("test", "body", "pulled"))
+                   bodies=("test", "body", "pulled"), fresh=False)

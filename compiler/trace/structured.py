@@ -147,14 +147,14 @@ def _truth(value: Any, what: str, function: Any) -> Any:
 # -- tracing of bodies ----------------------------------------------------------------------------
 
 
-def _trace_body(builder: TraceBuilder | None, what: str, function: Function, args: Sequence[Any]
-                ) -> Staged:
+def _trace_body(builder: TraceBuilder | None, what: str, function: Function, args: Sequence[Any],
+                names: Sequence[str] | None = None) -> Staged:
     """Trace a body on the types of its arguments; its guards are moved to the trace around it."""
     leaves, spec = flatten((tuple(args), {}))
     types = [leaf_type(leaf) if is_traceable(leaf) else leaf for leaf in leaves]
     captures = Captures(captured_by(function).places,
                         list(builder.by_reference.values()) if builder else [])
-    staged = stage(function, types, spec, _names(function, args), values=False,
+    staged = stage(function, types, spec, names or _names(function, args), values=False,
                    captures=captures, body_of=what)
     graph = with_outputs(staged.graph, range(staged.n_outputs))
     if builder is not None:
@@ -172,8 +172,8 @@ def _names(function: Function, args: Sequence[Any]) -> list[str]:
     for base, arg in zip(bases, args, strict=True):
         parts = unpacked.get(base, ())
         if isinstance(arg, (tuple, list)) and len(arg) == len(parts):
-            for name, part in zip(parts, arg, strict=True):
-                out += path_names(name, part)
+            for i, (name, part) in enumerate(zip(parts, arg, strict=True)):
+                out += path_names(f"{base}_{i}" if name == "_" else name, part)
         else:
             out += path_names(base, arg)
     return out
@@ -290,8 +290,8 @@ def _shown(spec: Any) -> Any:
 
 def _loop(builder: TraceBuilder, what: str, test: Function | None, body: Function, init: Any,
           start: int | None = None, length: int | None = None, xs: Any = None,
-          snapshots: int | None = None) -> Any:
-    """Record a loop; run it here if nothing traced takes part."""
+          snapshots: int | None = None, names: Sequence[str] | None = None) -> Any:
+    """Record a loop."""
     sliced, xs_spec = flatten(xs)
     kinds = [ArrayType(leaf_type(x).shape[1:], leaf_type(x).dtype) for x in sliced]
     rest: tuple[Any, ...] = (unflatten(xs_spec, kinds),) if what == "wengert.scan" else ()
@@ -301,14 +301,14 @@ def _loop(builder: TraceBuilder, what: str, test: Function | None, body: Functio
     types = [leaf_type(leaf) for leaf in carry]
     while True:
         staged = _trace_body(builder, what, body, (
-            *counter, unflatten(spec, types), *rest))
+            *counter, unflatten(spec, types), *rest), names)
         wider = _carried(staged, types, spec, init, what, body)
         if wider == types:
             break
         types = wider
     parts, own = [staged], [len(counter) + len(carry) + len(sliced)]
     if test is not None:
-        parts.append(_trace_body(builder, what, test, (unflatten(spec, types),)))
+        parts.append(_trace_body(builder, what, test, (unflatten(spec, types),), names))
         own.append(len(carry))
     bodies, lifted = _common(parts, own)
     condition = _condition(bodies[1], what, test) if test is not None else None
@@ -355,7 +355,8 @@ def _counting(builder: TraceBuilder, lower: Any, upper: Any, body: Function, ini
         i, inner = carry
         return i + 1, body(i, inner)
     step.__name__ = function_name(body)
-    return _loop(builder, "wengert.fori_loop", test, step, (lower, init), snapshots=snapshots)[1]
+    return _loop(builder, "wengert.fori_loop", test, step, (lower, init), snapshots=snapshots,
+                 names=_names(body, (0, init)))[1]
 
 
 def _check_carry(leaves: Sequence[Any], init: Any, what: str, body: Function) -> None:
