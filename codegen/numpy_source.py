@@ -17,7 +17,7 @@ from .literals import array_text
 from .names import Names, identifier
 from .plain_numbers import promotes, same_when_weak, to_widen
 from .source import Source
-from .structured_source import owns_result, print_structured
+from .structured_source import mates, owns_result, print_structured
 from .template import render
 from .wrap import wrap
 
@@ -50,6 +50,10 @@ class NumpyPrinter:
         self.records: dict[Node, Any] = {}      # what loops keep for their pulling back
         self.position = 0
         self.uses = _count_uses(graph)
+        self.mates = mates(graph)               # a way back through a loop: the way forward
+        for loop in self.mates.values():
+            for a in loop.args:
+                self.uses[a] -= 1
         self.owner: dict[Node, str] = {}        # variables whose memory is this function's own
         self.last_origin: Any = None
         self.widened: set[Node] = set()

@@ -235,6 +235,19 @@ def _same_loop(node: Node, pull: Node) -> bool:
     return mine.test == other.test and signature(_advance(mine)) == signature(_advance(other))
 
 
+def mates(graph: Graph) -> dict[Node, Node]:
+    """For each ``pull_loop``, the loop that is computed anyhow and can keep states for it."""
+    loops = [n for n in graph.nodes if n.op is looping.loop]
+    found: dict[Node, Node] = {}
+    before: set[Node] = set()
+    for node in graph.nodes if loops else ():
+        mate = next((n for n in loops if n in before and _same_loop(n, node)), None)
+        if mate is not None:
+            found[node] = mate
+        before.add(node)
+    return found
+
+
 def _split(node: Node) -> tuple[Loop, Pull]:
     settings = node.settings
     return (Loop(**{name: settings[name] for name in LOOP}),
@@ -295,7 +308,7 @@ def _carry_names(p: "NumpyPrinter", loop: Loop, picks: dict[int, Node]) -> list[
 def _print_loop(p: "NumpyPrinter", node: Node) -> None:
     loop = Loop(**{name: node.settings[name] for name in LOOP})
     picks = _picks(p, node)
-    pulls = [n for n in p.graph.nodes if _same_loop(node, n)]
+    pulls = [n for n, mate in p.mates.items() if mate is node]
     names = _carry_names(p, loop, picks)
     p.comment(node)
     backward = [_split(n)[1] for n in pulls]
