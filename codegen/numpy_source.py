@@ -39,7 +39,7 @@ class NumpyPrinter:
                  around: "NumpyPrinter | None" = None) -> None:
         self.graph = graph
         self.annotate = annotate
-        self.names = around.names if around else Names(taken)
+        self.names: Names = around.names if around else Names(taken)
         self.expressions: dict[Node, Expression] = {}
         self.lines: list[str] = []
         self.constants: list[str] = around.constants if around else []

@@ -160,15 +160,16 @@ def _print_cond(p: "NumpyPrinter", node: Node) -> None:
     bodies = [_live(with_outputs(body, chosen)) for body in node.bodies]
     given = []
     for i, arg in enumerate(node.args[1:]):
-        expression, inputs = p.expressions[arg], [body.inputs[i] for body in bodies]
-        if any(_reads(b, n) > 1 for b, n in zip(bodies, inputs, strict=True)):
-            expression = _named(p, expression, _label(inputs[0], "t"))
-        given.append(_typed(expression, arg, inputs[0].type))
+        expression, inner = p.expressions[arg], [body.inputs[i] for body in bodies]
+        if any(_reads(b, n) > 1 for b, n in zip(bodies, inner, strict=True)):
+            expression = _named(p, expression, _label(inner[0], "t"))
+        given.append(_typed(expression, arg, inner[0].type))
     test = p.expressions[node.args[0]].text
     names = [p.name(picks[i]) for i in chosen]
     p.comment(node)
     for head, body in zip((f"if {test}:", "else:"), bodies, strict=True):
-        inputs, lines = list(given), []
+        inputs = list(given)
+        lines: list[str] = []
         wide = set(to_widen(body))
         widened = [n for n, arg in zip(body.inputs, node.args[1:], strict=True)
                    if arg in p.widened]
@@ -474,7 +475,10 @@ def _print_pull(p: "NumpyPrinter", node: Node) -> None:
         wish = _label(pick, "") if pick is not None else ""
         names.append(p.names.unique(wish or _label(cts[j], "ct")))
         source = node.args[n_args + j]
-        p.lines.append(f"{names[j]} = " + _typed(p.expressions[source], source, cts[j].type).text)
+        start = p.expressions[source]
+        if not (loop.length and _plain_will_do(pulled, cts[j])):
+            start = _typed(start, source, cts[j].type)
+        p.lines.append(f"{names[j]} = {start.text}")
     seeds = [_named(p, p.expressions[node.args[n_args + j]], _label(cts[j], "ct"))
              for j in range(n_active, n_active + len(pull.seeded))]
     sliced = [i for i in pull.returned if i < loop.carried + loop.sliced]

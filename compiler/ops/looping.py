@@ -448,7 +448,7 @@ def _batch_pull(how: Any, args: Sequence[Any], batched: Sequence[bool], size: in
     flags = [b or i in given for i, b in enumerate(batched[:len(operands)])]
     full = [each(x, b) if f else x for x, b, f in zip(operands, batched, flags, strict=False)]
     new, moved, has_axis = _batched(how, full, flags, size, own)
-    seeds = [None if ct is None else each(ct, b) for ct, b in zip(
+    seeds: list[Any] = [None if ct is None else each(ct, b) for ct, b in zip(
         _seeds(own, pull, cts), _seeds(own, pull, batched[len(operands):]), strict=True)]
     for i, b in enumerate(has_axis):
         if seeds[i] is not None:

@@ -7,7 +7,7 @@ where no traced value is involved, these functions simply run in Python.
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..errors import (
     TripCountError,
 )
 from ..graph import CURRENT, Builder, Graph, Guard, Node, topological
-from ..ops import arithmetic, branching, looping
+from ..ops import arithmetic, branching, comparison, layout, looping
 from ..ops.body import as_type, with_inputs, with_outputs
 from ..ops.looping import Loop
 from .builder import TraceBuilder, is_traced
@@ -76,7 +76,7 @@ def fori_loop(lower: Any, upper: Any, body: Function, init: Any, snapshots: int 
     bounds = [_known(builder, v) for v in (lower, upper)]
     if None in bounds:
         return enter(_counting, builder, (builder, lower, upper, body, init, snapshots), {}, frame)
-    start, stop = bounds
+    start, stop = cast(tuple[int, int], bounds)
     return enter(_loop, builder, (builder, "wengert.fori_loop", None, body, init),
                  {"start": start, "length": max(0, stop - start), "snapshots": snapshots}, frame)
 
@@ -106,12 +106,13 @@ def scan(body: Function, init: Any, xs: Any = None, length: int | None = None,
         rows = [np.zeros((0, *node.type.shape), node.type.dtype)
                 for node in staged.graph.outputs[len(flatten(shown[0])[0]):staged.n_outputs]]
         return _copied(init), unflatten(flatten(shown[1])[1], rows)
-    carry, rows, made = _copied(init), [], None
+    carry, made = _copied(init), None
+    taken: list[list[Any]] = []
     for step in range(n or 0):
         carry, y = body(carry, unflatten(spec, [x[step] for x in leaves]))
         row, made = flatten(y)
-        rows.append(row)
-    return carry, unflatten(made, [np.stack(column) for column in zip(*rows, strict=True)])
+        taken.append(row)
+    return carry, unflatten(made, [np.stack(column) for column in zip(*taken, strict=True)])
 
 
 def _current() -> TraceBuilder | None:
@@ -233,9 +234,9 @@ def _copy(builder: Builder, graph: Graph) -> list[Node]:
 
 def _as_truth(builder: Builder, node: Node) -> Node:
     if node.type.shape:
-        node = builder.emit(looping.layout.reshape, (node,), ((),))
+        node = builder.emit(layout.reshape, (node,), ((),))
     if node.type.dtype != bool:
-        node = builder.emit(looping.comparison.not_equal, (node, builder.constant(0)))
+        node = builder.emit(comparison.not_equal, (node, builder.constant(0)))
     return node
 
 

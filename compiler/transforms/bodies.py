@@ -21,9 +21,10 @@ class Transforms:
         push: ``push(graph, wrt, filled=())`` gives a graph with tangents of the inputs ``wrt`` as
             further inputs, and tangents of outputs as further outputs; and the positions of these,
             all that may differ from zero and ``filled``.
-        pull: ``pull(graph, wrt, seeded, sums=(), filled=())`` gives a graph whose further inputs
-            are cotangents of the outputs ``seeded`` and sums so far for the inputs ``sums``, and
-            whose outputs are cotangents of inputs; and the positions of these among ``wrt``.
+        pull: ``pull(graph, wrt, seeded, sums=(), filled=(), given=())`` gives a graph whose further
+            inputs are cotangents of the outputs ``seeded``, sums so far for the inputs ``sums`` and
+            values of the outputs ``given``, and whose outputs are cotangents of inputs; and the
+            positions of these among ``wrt``.
         batch: see ``batch.py``.
         inline: ``inline(anchor, graph, args)`` applies a graph where the traced ``anchor`` lives.
     """

@@ -1,6 +1,6 @@
 """Reverse mode: values forward, then cotangents backward along the same list of nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -60,14 +60,22 @@ def vjp(graph: Graph, wrt: Sequence[int], seeded: Sequence[int] | None = None,
 
 
 def pull_body(graph: Graph, wrt: Sequence[int], seeded: Sequence[int], sums: Sequence[int] = (),
-              filled: Sequence[int] = ()) -> tuple[Graph, list[int]]:
+              filled: Sequence[int] = (), given: Sequence[int] = ()) -> tuple[Graph, list[int]]:
     """The cotangents alone, of those inputs that may have one or are to have it.
 
-    Inputs: those of the graph, a cotangent for each seeded output, and for each input in ``sums``
-    what its cotangent is added to.
+    Inputs: those of the graph, a cotangent for each seeded output, for each input in ``sums`` what
+    its cotangent is added to, and the values of the outputs ``given``, which are not computed then.
     """
     builder = TraceBuilder(f"{graph.name}_vjp")
-    new = _copy(builder, graph)
+    known = {}
+    for position in given:
+        node = graph.outputs[position]
+        if node.args:
+            label = node.origin.name if node.origin else None
+            known[node] = builder.input(node.type, label)
+    late = list(builder.inputs)
+    builder.inputs.clear()
+    new = _copy(builder, graph, known)
     cts: Cotangents = {}
     for position in seeded:
         node = graph.outputs[position]
@@ -84,12 +92,14 @@ def pull_body(graph: Graph, wrt: Sequence[int], seeded: Sequence[int], sums: Seq
             ct = zeros(builder, node.type) if ct is None else fit_tangent(ct, node.type)
             outputs.append(ct.node)
             found.append(position)
+    builder.inputs += late
     return _without_tangents(builder, outputs), found
 
 
-def _copy(builder: TraceBuilder, graph: Graph) -> dict[Node, Node]:
-    """Record the graph's own nodes."""
-    new = {node: keep_leaf(builder, node) for node in graph.inputs}
+def _copy(builder: TraceBuilder, graph: Graph, known: Mapping[Node, Node] | None = None
+          ) -> dict[Node, Node]:
+    """Record the graph's own nodes, but for those that are known."""
+    new = {node: keep_leaf(builder, node) for node in graph.inputs} | dict(known or {})
     for node in graph.nodes:
         if node in new:
             continue
