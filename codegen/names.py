@@ -33,6 +33,13 @@ class Names:
         self._taken = set(taken)
         self._next: dict[str, int] = {}
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._taken
+
+    def take(self, name: str) -> None:
+        """Never hand out this name."""
+        self._taken.add(name)
+
     def unique(self, wish: str) -> str:
         """The name itself when it is free, else with a number."""
         name = base = identifier(wish)

@@ -3,21 +3,21 @@
 import linecache
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..compiler.arraytype import ArrayType
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node
-from ..compiler.ops import indexing, layout
+from ..compiler.ops import calling, indexing, layout
 from ..compiler.ops.index_form import index_text
 from ..compiler.ops.row import Op
 from .expression import ATOM, COMPARISON, UNARY, Expression, infix, number, prefix
 from .literals import array_text
 from .names import Names, identifier
 from .plain_numbers import promotes, same_when_weak, to_widen
-from .source import Source
-from .structured_source import mates, owns_result, print_structured
+from .source import Function, Source
+from .structured_source import freed, is_large, mates, owns_result, print_structured
 from .template import render
 from .wrap import wrap
 
@@ -36,10 +36,19 @@ class NumpyPrinter:
     """Prints one graph; see :func:`numpy_source`."""
 
     def __init__(self, graph: Graph, annotate: bool, taken: Iterable[str] = (),
-                 around: "NumpyPrinter | None" = None) -> None:
+                 around: "NumpyPrinter | None" = None, apart: bool = False) -> None:
+        """Args as of :func:`numpy_source`, and for a body the printer around it.
+
+        A body that is printed ``apart``, as a function of the module, has names of its own.
+        """
         self.graph = graph
         self.annotate = annotate
-        self.names: Names = around.names if around else Names(taken)
+        self.around = around
+        self.globals: set[str] = around.globals if around else set(taken)
+        self.names: Names = around.names if around and not apart else Names(self.globals)
+        self.functions: dict[Any, Function] = around.functions if around else {}
+        self.frees = apart or (around.frees if around else any(
+            node.op is calling.call for node in graph.nodes))
         self.expressions: dict[Node, Expression] = {}
         self.lines: list[str] = []
         self.constants: list[str] = around.constants if around else []
@@ -67,12 +76,26 @@ class NumpyPrinter:
 
     # -- names and literals -----------------------------------------------------------------
 
+    def global_name(self, wish: str) -> str:
+        """A name of the module, which no function that is being printed uses otherwise."""
+        scopes = [self]
+        while scopes[-1].around is not None:
+            scopes.append(scopes[-1].around)
+        name = self.names.unique(wish)
+        while name in self.globals or any(s.names is not self.names and name in s.names
+                                          for s in scopes):
+            name = self.names.unique(wish)
+        self.globals.add(name)
+        for scope in scopes:
+            scope.names.take(name)
+        return name
+
     def constant(self, node: Node) -> Expression:
         """A constant: a number in place, an array under a name."""
         value = node.value
         if node.op is CONSTANT and np.ndim(value) == 0:
             return number(value)
-        name = self.names.unique("table" if node.op is CONSTANT else "data")
+        name = self.global_name("table" if node.op is CONSTANT else "data")
         spelled = array_text(np.asarray(value))
         if spelled is None:
             self.constants.append(f"# {name}: {value.dtype} array of shape {value.shape}, "
@@ -128,7 +151,7 @@ class NumpyPrinter:
         """Name of a function of the user's that the loader puts into the module."""
         name = self.references.get(op)
         if name is None:
-            name = self.references[op] = self.names.unique(op.name)
+            name = self.references[op] = self.global_name(op.name)
             self.constants.append(f"# {name}: a function that could not be traced")
             self.captured[name] = op.reference
         return name
@@ -281,7 +304,8 @@ class NumpyPrinter:
     def run(self) -> Source:
         """The module of the graph's function."""
         function, parameters = self.print_function()
-        text = module_text([Function(function, parameters, self.lines)], self.constants,
+        functions = [Function(function, parameters, self.lines), *self.functions.values()]
+        text = module_text(functions, self.constants,
                            bool(self.graph.guards), list(self.helpers.values()))
         return Source(function, text, tuple(parameters), self.data, self.captured,
                       bool(self.graph.guards))
@@ -329,6 +353,8 @@ class NumpyPrinter:
                     self.assign(node, expression)
             if node in self.guards:
                 self.check(node)
+            if self.frees:
+                self.lines += freed(self, position)
 
     def _widen(self) -> None:
         """Plain Python numbers become NumPy's where Python's arithmetic would raise."""
@@ -359,10 +385,19 @@ class NumpyPrinter:
         for guard in self.graph.guards:
             last[guard.node] = max(last.get(guard.node, -1), where.get(guard.node, -1))
         self.lasts = last
+        self.dying: dict[int, list[Node]] = {}
+        for node, position in last.items():
+            self.dying.setdefault(position, []).append(node)
 
     def _might_inline(self, node: Node) -> bool:
-        return self.uses.get(node, 0) <= 1 and node.op not in (indexing.setitem,
-                                                               indexing.scatter_add)
+        return self.uses.get(node, 0) <= 1 and not node.op.bodies and node.op not in (
+            indexing.setitem, indexing.scatter_add) and not self._at_once(node) and not (
+            self.frees and _users_name(node) and node not in self.graph.outputs)
+
+    def _at_once(self, node: Node) -> bool:
+        """Whether a result is computed early, so that the large arrays it reads can be freed."""
+        return self.frees and node in self.graph.outputs and not is_large(node) and any(
+            map(is_large, node.args))
 
     def _keep_inline(self, node: Node, expression: Expression) -> bool:
         """Whether a value is written where it is used rather than under a name."""
@@ -372,10 +407,9 @@ class NumpyPrinter:
             return self._is_trivial(node, expression)
         if len(expression.text) > WIDTH:
             return False
-        origin = node.origin
-        users_name = origin is not None and origin.name is not None and \
-            not origin.name.endswith(("_bar", "_dot"))
-        return not users_name or node in self.graph.outputs
+        if self._at_once(node):
+            return False
+        return not _users_name(node) or node in self.graph.outputs
 
     def _is_trivial(self, node: Node, expression: Expression) -> bool:
         """Cheap to write again: a transpose by attribute, or a filled array, fresh each time."""
@@ -387,6 +421,8 @@ class NumpyPrinter:
 
     def _return(self) -> None:
         self.flush()
+        if self.lines and self.lines[-1].startswith("del "):
+            self.lines.pop()
         results = [self._result(n) for n in self.graph.outputs]
         self.lines.append(f"return {', '.join(results)}")
 
@@ -404,14 +440,6 @@ class NumpyPrinter:
         if shares and node.type.shape != ():
             return f"{expression.within(ATOM)}.copy()"
         return expression.text
-
-
-class Function(NamedTuple):
-    """A printed function."""
-
-    name: str
-    parameters: Sequence[str]
-    lines: Sequence[str]
 
 
 # A name that is not an attribute, and whether it is called or has an attribute taken.
@@ -456,6 +484,12 @@ def _any_fails(conditions: Sequence[tuple[Expression, bool]]) -> str:
         return f"not ({joined})"
     lines = "\n        and ".join(parts)
     return f"not ({lines})"
+
+
+def _users_name(node: Node) -> bool:
+    """Whether a value has a name of the user's, rather than one made of it."""
+    return node.origin is not None and node.origin.name is not None and \
+        not node.origin.name.endswith(("_bar", "_dot"))
 
 
 def _is_filled(node: Node) -> bool:

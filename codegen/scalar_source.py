@@ -16,8 +16,8 @@ from ..compiler.ops.table import TABLE
 from .expression import ATOM, COMPARISON, UNARY, Expression, infix, number, prefix
 from .literals import SMALL, array_text
 from .names import identifier
-from .numpy_source import MATH_NAMES, Function, NumpyPrinter, module_text
-from .source import Source
+from .numpy_source import MATH_NAMES, NumpyPrinter, module_text
+from .source import Function, Source
 from .wrap import wrap
 
 # Rows whose meaning on one float is that of a function of ``math``.

@@ -1,7 +1,8 @@
 """Generated source and the data it needs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -23,3 +24,11 @@ class Source:
     data: dict[str, Any] = field(default_factory=dict)
     captured: dict[str, Any] = field(default_factory=dict)
     calls_other_branch: bool = False
+
+
+class Function(NamedTuple):
+    """A printed function."""
+
+    name: str
+    parameters: Sequence[str]
+    lines: Sequence[str]

@@ -14,17 +14,19 @@ import numpy as np
 
 from ..compiler.arraytype import ArrayType
 from ..compiler.graph import CONSTANT, PICK, Graph, Node, infer, reachable, signature
-from ..compiler.ops import branching, looping
+from ..compiler.ops import branching, calling, looping
 from ..compiler.ops.body import with_outputs
 from ..compiler.ops.looping import LOOP, PULL, Loop, Pull
 from .expression import ATOM, Expression, number
 from .plain_numbers import RAISING, to_widen, weak_type
+from .source import Function
 from .template import render
 
 if TYPE_CHECKING:
     from .numpy_source import NumpyPrinter
 
 KEEP_ALL = 2 ** 20           # bytes of states up to which all of them are kept
+LARGE = 2 ** 16              # bytes of an array that is given up as soon as it can be
 _OBJECT = 112                # bytes of an array or scalar beside its data
 
 
@@ -32,6 +34,8 @@ def print_structured(p: "NumpyPrinter", node: Node) -> None:
     """Print one application of a structured operator."""
     if node.op is branching.cond:
         _print_cond(p, node)
+    elif node.op is calling.call:
+        _print_call(p, node)
     elif node.op is looping.loop:
         _print_loop(p, node)
     else:
@@ -190,6 +194,45 @@ def _print_cond(p: "NumpyPrinter", node: Node) -> None:
         p.lines += [head, *_indented(lines or ["pass"])]
     for name, i in zip(names, chosen, strict=True):
         p.set_result(picks[i], name, widened=True)
+
+
+# -- calls ----------------------------------------------------------------------------------------
+
+
+def _print_call(p: "NumpyPrinter", node: Node) -> None:
+    """A call of a function of the module; equal bodies are one function."""
+    picks = _picks(p, node)
+    chosen = sorted(picks)
+    body = _live(with_outputs(node.settings["body"], chosen))
+    key = signature(body)
+    if key not in p.functions:
+        name = p.global_name(body.name)
+        child = type(p)(Graph(name, body.inputs, body.outputs, body.nodes), p.annotate, around=p,
+                        apart=True)
+        _, parameters = child.print_function()
+        p.functions[key] = Function(name, parameters, child.lines)
+    given = [_typed(p.expressions[a], a, n.type).text
+             for a, n in zip(node.args, body.inputs, strict=True)]
+    names = [p.name(picks[i]) for i in chosen]
+    p.comment(node)
+    p.lines.append(f"{', '.join(names)} = {p.functions[key].name}({', '.join(given)})")
+    for name, i in zip(names, chosen, strict=True):
+        p.set_result(picks[i], name)
+
+
+def is_large(node: Node) -> bool:
+    """Whether a value is an array that is worth giving up early."""
+    return isinstance(node.type, ArrayType) and node.type.nbytes >= LARGE
+
+
+def freed(p: "NumpyPrinter", position: int) -> list[str]:
+    """``del`` of the large arrays that are read for the last time at a position."""
+    dead = [n for n in p.dying.get(position, ()) if n in p.owner and is_large(n)]
+    if not dead:
+        return []
+    live = {p.owner[n] for n in p.owner if p.lasts.get(n, -1) > position}
+    names = sorted({p.owner[n] for n in dead} - live)
+    return [f"del {', '.join(names)}"] if names else []
 
 
 # -- loops ----------------------------------------------------------------------------------------
@@ -360,7 +403,7 @@ def _begin_record(p: "NumpyPrinter", loop: Loop, given: _Given, pulls: Sequence[
 def _helper(p: "NumpyPrinter") -> str:
     """The name of the class that keeps states, which the module brings along."""
     if not p.helpers:
-        name = p.names.unique("Snapshots")
+        name = p.global_name("Snapshots")
         p.helpers[name] = render("snapshots.py.j2", name=name).rstrip("\n")
     return next(iter(p.helpers))
 

@@ -154,6 +154,10 @@ class PredicateError(WengertError, TypeError):
     """The condition of ``cond`` or ``while_loop`` is not a single truth value."""
 
 
+class PolicyError(WengertError, ValueError):
+    """``checkpoint`` is to keep variables that the function does not compute."""
+
+
 class TripCountError(WengertError, ValueError):
     """A loop whose number of steps is not given, or is given differently by two arguments."""
 

@@ -1,6 +1,7 @@
 """Loops and branches that stay loops and branches in the generated code."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ..compiler.trace import structured
@@ -104,3 +105,32 @@ def scan(body: Function, init: Any, xs: Any = None, length: int | None = None, *
     array([1., 3., 6.])
     """
     return structured.scan(body, init, xs, length, snapshots)
+
+
+def checkpoint(function: Function | None = None, *, policy: str | Collection[str] = "nothing"
+               ) -> Any:
+    """The same function, whose inner values reverse mode computes again instead of keeping them.
+
+    Args:
+        function: of numbers, arrays and nested containers of them; usable as a decorator.
+        policy: what is kept besides the arguments: ``"nothing"``, ``"everything"``,
+            ``"contractions"`` (the results of products of matrices), or names of variables.
+
+    Raises:
+        PolicyError: if the function computes no variable of a name in the policy.
+        MutationError: if it assigns into its arguments.
+
+    >>> import numpy as np, wengert as wg
+    >>> @wg.checkpoint
+    ... def layer(w, x):
+    ...     return np.tanh(w * x)
+    >>> float(wg.grad(lambda w: layer(w, layer(w, 1.0)))(0.0))
+    0.0
+    """
+    if function is None:
+        return functools.partial(checkpoint, policy=policy)
+
+    @functools.wraps(function)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        return structured.checkpoint(function, policy, args, kwargs)
+    return checkpointed

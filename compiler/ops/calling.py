@@ -59,4 +59,4 @@ def _batch(how: Any, args: Sequence[Any], batched: Sequence[bool], size: int, ty
 # ``types`` are those of the results, as text; ``saved`` the results that are there only to be
 # used when the body is pulled back.
 call: Op = Op("call", _call, _type, Structured(_push, _pull, _batch),
-              params=("types", "body", "saved"), bodies=("body",), fresh=False)
+              params=("types", "body", "saved"), bodies=("body",))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..graph import CONSTANT, PICK, Builder, Graph, Node, inline, keep_leaf, rebuild
-from ..ops import branching, looping
+from ..ops import branching, calling, looping
 from ..ops.body import as_type, with_inputs, with_outputs
 from ..ops.looping import LOOP, PULL, Loop, Pull
 
@@ -32,6 +32,9 @@ def narrow(graph: Graph) -> Graph:
         if node.op is branching.cond:
             kept[node] = wanted
             return _cond(builder, node, args, wanted)
+        if node.op is calling.call:
+            kept[node] = sorted({*wanted, *node.settings["saved"]})
+            return _call(builder, node, args, kept[node])
         if node.op is looping.loop:
             recorded = any(a[:len(node.args)] == node.args for a in pulled)
             made, kept[node] = _loop(builder, node, args, wanted, recorded)
@@ -81,6 +84,17 @@ def _cond(builder: Builder, node: Node, args: Operands, wanted: Sequence[int]) -
     types = tuple([settings["types"][i] for i in wanted])
     return builder.emit(branching.cond, (pred, *[a for a, r in zip(left, read, strict=True) if r]),
                         (types, yes, no))
+
+
+def _call(builder: Builder, node: Node, args: Operands, wanted: Sequence[int]) -> Node:
+    settings = node.settings
+    body = _live(with_outputs(settings["body"], wanted))
+    read = [_reads(body, n) for n in body.inputs]
+    body = with_inputs(body, [n for n, r in zip(body.inputs, read, strict=True) if r])
+    types = tuple([settings["types"][i] for i in wanted])
+    saved = tuple([wanted.index(i) for i in settings["saved"]])
+    return builder.emit(calling.call, tuple([a for a, r in zip(args, read, strict=True) if r]),
+                        (types, body, saved))
 
 
 def _without_numbers(own: Loop, args: Sequence[Node]) -> tuple[Loop, list[Node], list[int]]:

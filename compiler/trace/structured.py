@@ -5,7 +5,7 @@ where no traced value is involved, these functions simply run in Python.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,14 +15,17 @@ from ..arraytype import ArrayType
 from ..errors import (
     BranchMismatchError,
     CarryError,
+    MutationError,
     Origin,
+    PolicyError,
     PredicateError,
     TripCountError,
 )
 from ..graph import CURRENT, Builder, Graph, Guard, Node, topological
-from ..ops import arithmetic, branching, comparison, layout, looping
+from ..ops import arithmetic, branching, calling, comparison, contraction, layout, looping
 from ..ops.body import as_type, with_inputs, with_outputs
 from ..ops.looping import Loop
+from ..ops.row import Op
 from .builder import TraceBuilder, is_traced
 from .captures import Captures, captured_by
 from .locate import parameters_unpacked
@@ -115,6 +118,15 @@ def scan(body: Function, init: Any, xs: Any = None, length: int | None = None,
     return carry, unflatten(made, [np.stack(column) for column in zip(*taken, strict=True)])
 
 
+def checkpoint(function: Function, policy: Any, args: Any, kwargs: Any) -> Any:
+    """See ``wengert.checkpoint``."""
+    builder = _current()
+    if builder is None or policy == "everything":
+        return function(*args, **kwargs)
+    return enter(_checkpoint, builder, (builder, function, policy, args, kwargs), {},
+                 sys._getframe(2))
+
+
 def _current() -> TraceBuilder | None:
     builder = CURRENT.builder
     return builder if isinstance(builder, TraceBuilder) else None
@@ -149,17 +161,22 @@ def _truth(value: Any, what: str, function: Any) -> Any:
 
 
 def _trace_body(builder: TraceBuilder | None, what: str, function: Function, args: Sequence[Any],
-                names: Sequence[str] | None = None) -> Staged:
-    """Trace a body on the types of its arguments; its guards are moved to the trace around it."""
-    leaves, spec = flatten((tuple(args), {}))
-    types = [leaf_type(leaf) if is_traceable(leaf) else leaf for leaf in leaves]
+                names: Sequence[str] | None = None, kwargs: Mapping[str, Any] | None = None
+                ) -> Staged:
+    """Trace a body on the types of its arguments; its guards are moved to the trace around it.
+
+    With keywords it is traced on the arguments themselves, whose values may decide branches.
+    """
+    leaves, spec = flatten((tuple(args), dict(kwargs or {})))
+    types = [leaf_type(leaf) if is_traceable(leaf) and kwargs is None else leaf for leaf in leaves]
     captures = Captures(captured_by(function).places,
                         list(builder.by_reference.values()) if builder else [])
     staged = stage(function, types, spec, names or _names(function, args), values=False,
                    captures=captures, body_of=what)
     graph = with_outputs(staged.graph, range(staged.n_outputs))
     if builder is not None:
-        _move_guards(builder, graph, staged.lifted)
+        own = [leaf for leaf in leaves if is_traceable(leaf)] if kwargs is not None else []
+        _move_guards(builder, graph, [*own, *staged.lifted])
     kept = set(topological([*graph.inputs, *graph.outputs]))
     nodes = tuple([n for n in graph.nodes if n in kept])
     return replace(staged, graph=Graph(graph.name, graph.inputs, graph.outputs, nodes))
@@ -180,10 +197,10 @@ def _names(function: Function, args: Sequence[Any]) -> list[str]:
     return out
 
 
-def _move_guards(builder: TraceBuilder, graph: Graph, lifted: Sequence[Tracer]) -> None:
-    """Decisions inside of a body depend on values around it only, and are made there."""
-    given = graph.inputs[len(graph.inputs) - len(lifted):]
-    new: dict[Node, Node] = {n: builder.lift(t) for n, t in zip(given, lifted, strict=True)}
+def _move_guards(builder: TraceBuilder, graph: Graph, values: Sequence[Any]) -> None:
+    """Decisions inside of a body depend on its last inputs only, and are made around it."""
+    given = graph.inputs[len(graph.inputs) - len(values):]
+    new: dict[Node, Node] = {n: builder.lift(t) for n, t in zip(given, values, strict=True)}
     for guard in graph.guards:
         for node in topological([guard.node]):
             if node not in new:
@@ -284,6 +301,49 @@ def _cond(builder: TraceBuilder, pred: Any, yes: Function, no: Function, operand
 
 def _shown(spec: Any) -> Any:
     return unflatten(spec, ["*"] * spec.num_leaves)
+
+
+# -- checkpoints ----------------------------------------------------------------------------------
+
+_CONTRACTIONS = frozenset(op for op in vars(contraction).values() if isinstance(op, Op))
+
+
+def _checkpoint(builder: TraceBuilder, function: Function, policy: Any, args: Any, kwargs: Any
+                ) -> Any:
+    """Record a call, of which reverse mode keeps what the policy says."""
+    leaves = [leaf for leaf in flatten((args, kwargs))[0] if is_traceable(leaf)]
+    names = leaf_names(function, args, kwargs)
+    staged = _trace_body(builder, "wengert.checkpoint", function, args, names, kwargs)
+    if staged.written:
+        raise MutationError("A function under wengert.checkpoint assigns into its arguments.",
+                            "Copy them first, and return what is new.", staged.where)
+    if not any(is_traced(leaf) for leaf in [*leaves, *staged.lifted]):
+        return function(*args, **kwargs)
+    graph = staged.graph
+    kept = _kept(graph, policy, staged)
+    body = Graph(graph.name, graph.inputs, (*graph.outputs, *kept), graph.nodes)
+    saved = tuple(range(len(graph.outputs), len(body.outputs)))
+    results = calling.call(*[Tracer(builder, builder.lift(v)) for v in leaves], *staged.lifted,
+                           types=tuple([str(n.type) for n in body.outputs]), body=body,
+                           saved=saved)
+    return unflatten(staged.out_spec, list(results[:len(graph.outputs)]))
+
+
+def _kept(graph: Graph, policy: Any, staged: Staged) -> list[Node]:
+    """The values that are kept besides the arguments and the results."""
+    if policy == "nothing":
+        return []
+    if policy == "contractions":
+        return [n for n in graph.nodes if n.op in _CONTRACTIONS]
+    named = {n.origin.name: n for n in graph.nodes if n.args and n.origin and n.origin.name}
+    wanted = (policy,) if isinstance(policy, str) else policy
+    missing = [name for name in wanted if name not in named]
+    if missing:
+        raise PolicyError(
+            f"The policy of wengert.checkpoint names {missing[0]!r}, which is no variable that "
+            f"{graph.name} computes.", 'Say "everything", "nothing", "contractions", or names of '
+            f"variables: {', '.join(sorted(filter(None, named))) or 'it has none'}.", staged.where)
+    return [n for n in graph.nodes if n.args and n.origin and n.origin.name in wanted]
 
 
 # -- loops ----------------------------------------------------------------------------------------

@@ -70,9 +70,7 @@ def pull_body(graph: Graph, wrt: Sequence[int], seeded: Sequence[int], sums: Seq
     known = {}
     for position in given:
         node = graph.outputs[position]
-        if node.args:
-            label = node.origin.name if node.origin else None
-            known[node] = builder.input(node.type, label)
+        known[node] = builder.input(node.type, node.origin.name if node.origin else None)
     late = list(builder.inputs)
     builder.inputs.clear()
     new = _copy(builder, graph, known)
