@@ -49,6 +49,8 @@ class NumpyPrinter:
         self.functions: dict[Any, Function] = around.functions if around else {}
         self.frees = apart or (around.frees if around else any(
             node.op is calling.call for node in graph.nodes))
+        self.handed = {a for node in graph.nodes if self.frees and node.op.bodies
+                       for a in node.args if is_large(a)}      # to functions, which outlive them
         self.expressions: dict[Node, Expression] = {}
         self.lines: list[str] = []
         self.constants: list[str] = around.constants if around else []
@@ -395,9 +397,10 @@ class NumpyPrinter:
             self.frees and _users_name(node) and node not in self.graph.outputs)
 
     def _at_once(self, node: Node) -> bool:
-        """Whether a result is computed early, so that the large arrays it reads can be freed."""
-        return self.frees and node in self.graph.outputs and not is_large(node) and any(
-            map(is_large, node.args))
+        """Whether a value is computed early, so that the large arrays it reads can be freed."""
+        return node in self.handed or (
+            self.frees and node in self.graph.outputs and not is_large(node)
+            and any(map(is_large, node.args)))
 
     def _keep_inline(self, node: Node, expression: Expression) -> bool:
         """Whether a value is written where it is used rather than under a name."""

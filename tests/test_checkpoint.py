@@ -52,9 +52,14 @@ def test_second_derivatives_in_every_mode(policy):
     np.testing.assert_allclose(wg.hvp(checkpointed)(X, W1, W2, v), expected @ v, rtol=1e-11)
 
 
+def statements(source):
+    """A module without its comments."""
+    return "\n".join(line for line in source.splitlines() if not line.lstrip().startswith("#"))
+
+
 def body_of(source, name):
     """The statements of one function of a module."""
-    return source.split(f"def {name}(")[1].split("\n\n\n")[0]
+    return statements(source).split(f"def {name}(")[1].split("\n\n\n")[0]
 
 
 def test_the_policy_says_what_is_computed_again():
@@ -71,6 +76,7 @@ def test_the_policy_says_what_is_computed_again():
 
 def test_equal_calls_are_one_function():
     source = wg.grad(of_layers(wg.checkpoint(layer))).specialize(X, W1, W2).source.text
+    source = statements(source)
     assert source.count("def ") == 3
     assert source.count("= layer(") == 3
 
@@ -145,7 +151,7 @@ def test_methods_keywords_and_loops():
 
 
 def test_refusals():
-    with pytest.raises(PolicyError, match="'z', which is no variable.*a, b, h"):
+    with pytest.raises(PolicyError, match=r"'z', which is no variable.*a, b, h"):
         wg.grad(of_layers(wg.checkpoint(layer, policy=["z"])))(X, W1, W2)
 
     @wg.checkpoint
