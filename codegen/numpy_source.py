@@ -12,12 +12,14 @@ from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Guard, Node
 from ..compiler.ops import calling, indexing, layout
 from ..compiler.ops.index_form import index_text
 from ..compiler.ops.row import Op
+from .branch_source import freed, is_large
 from .expression import ATOM, COMPARISON, UNARY, Expression, infix, number, prefix
 from .literals import array_text
+from .loop_source import mates
 from .names import Names, identifier
 from .plain_numbers import promotes, same_when_weak, to_widen
 from .source import Function, Source
-from .structured_source import freed, is_large, mates, owns_result, print_structured
+from .structured_source import owns_result, print_structured
 from .template import render
 from .wrap import wrap
 
@@ -47,7 +49,7 @@ class NumpyPrinter:
         self.globals: set[str] = around.globals if around else set(taken)
         self.names: Names = around.names if around and not apart else Names(self.globals)
         self.functions: dict[Any, Function] = around.functions if around else {}
-        self.frees = apart or (around.frees if around else any(
+        self.frees: bool = apart or (around.frees if around else any(
             node.op is calling.call for node in graph.nodes))
         self.handed = {a for node in graph.nodes if self.frees and node.op.bodies
                        for a in node.args if is_large(a)}      # to functions, which outlive them
@@ -61,6 +63,10 @@ class NumpyPrinter:
         self.records: dict[Node, Any] = {}      # what loops keep for their pulling back
         self.position = 0
         self.uses = _count_uses(graph)
+        self.picks: dict[Node, dict[int, Node]] = {}        # of operators with several results
+        for node in graph.nodes:
+            if node.op is PICK:
+                self.picks.setdefault(node.args[0], {})[node.params[0]] = node
         self.mates = mates(graph)               # a way back through a loop: the way forward
         for loop in self.mates.values():
             for a in loop.args:
@@ -229,7 +235,7 @@ class NumpyPrinter:
     def unpack(self, node: Node) -> None:
         """``w, v = np.linalg.eigh(a)``: a name for each result that is used."""
         self.flush()
-        picks = {n.params[0]: n for n in self.graph.nodes if n.op is PICK and n.args[0] is node}
+        picks = self.picks.get(node, {})
         names = [self._result_name(picks[i], i) if i in picks else "_"
                  for i in range(len(node.type))]
         self.comment(node)

@@ -466,7 +466,7 @@ def orbit_grad(x, h):
         p_bar_1 = p_bar + x_bar * h
         x_bar = x_bar - p_bar_1 * h * np.cos(q_1)
         p_bar = p_bar_1
-    return x_bar + 0.0 * p_bar'''
+    return x_bar'''
 
 
 def test_source_is_as_short_for_many_steps():
