@@ -340,8 +340,8 @@ def print_pull(p: "NumpyPrinter", node: Node) -> None:
         sums.append(p.names.unique(label(total, "ct")))
         p.lines.append(f"{sums[j]} = {_zero(total, loop, pulled)}")
     # The variables of the way forward serve again, unless their last values are still needed.
-    carry = [name if i not in finals or p.lasts.get(finals[i], -1) <= p.position else
-             p.names.unique(name) for i, name in enumerate(given.carry)]
+    carry = [p.names.unique(name) if i in finals and _is_needed(p, name) else name
+             for i, name in enumerate(given.carry)]
     lines: list[str] = []
     index, slices, states, head = _way_back(p, loop, pulled, record, given._replace(carry=carry),
                                             is_last, lines, bool(made or seeds))
@@ -360,6 +360,12 @@ def print_pull(p: "NumpyPrinter", node: Node) -> None:
     for j, name in enumerate([*names, *made, *sums]):
         if j in picks:
             p.set_result(picks[j], name)
+
+
+def _is_needed(p: "NumpyPrinter", name: str) -> bool:
+    """Whether what is in a variable, also after it was assigned into, is read later on."""
+    return any(e.text == name and p.lasts.get(n, -1) > p.position
+               for n, e in p.expressions.items())
 
 
 def _zero(total: Node, loop: Loop, pulled: Graph) -> str:
