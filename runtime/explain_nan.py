@@ -83,8 +83,12 @@ def explain_nan(compiled: Compiled, *args: Any, **kwargs: Any) -> NanExplanation
         name = source.origin.name if source.origin and source.origin.name else \
             f"number {program.graph.inputs.index(source)}"
         return NanExplanation(value, "input", name, (), index, None, "", None)
-    operands = tuple(_element(values[a], index, np.shape(values[source])) for a in source.args)
-    line, statement = _statement(program, source)
+    found = values[source]
+    shape = np.shape(next(v for v in found if not _is_finite(v)) if isinstance(found, tuple)
+                     else found)
+    operands = tuple(_element(values[a], index, shape) for a in source.args)
+    # A loop or branch is many statements; the user's line tells which.
+    line, statement = (None, "") if source.op.bodies else _statement(program, source)
     part = "function" if _function_fails(program, inputs) else "derivative"
     return NanExplanation(value, part, source.op.name, operands, index, line, statement,
                           source.origin)

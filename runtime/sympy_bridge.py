@@ -98,6 +98,10 @@ def to_sympy(graph: Graph, symbols: Sequence[Any] | None = None,
         if node.op is INPUT:
             continue
         args = [values[a] for a in node.args]
+        if node.op.bodies:
+            raise UnsupportedFunctionError(
+                f"{node.op.name} has no formula in SymPy.",
+                "Convert a graph of numbers and elementwise functions.", node.origin)
         if node.type.dtype != bool and node.op is not comparison.where:
             args = [s.Piecewise((1, v), (0, True)) if a.type.dtype == bool else v
                     for a, v in zip(node.args, args, strict=True)]

@@ -155,3 +155,12 @@ def single_precision_loop(x):
 @program(normal(3))
 def snapshots_of_states(x):
     return wg.fori_loop(0, 9, lambda i, y: y + 0.1 * np.sin(y) * x, x, snapshots=3)
+
+
+@program(normal(3), normal(3, 3))
+def checkpointed_layers(x, W):
+    def layer(x):
+        h = W @ x
+        return np.tanh(h)
+    layer = wg.checkpoint(layer, policy=["h"])
+    return layer(layer(x))
