@@ -7,6 +7,7 @@ and computes the others again.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -61,8 +62,10 @@ def _used(loop: Loop, pull: Pull) -> list[int]:
 
 
 def _keeps_all(loop: Loop, used: Sequence[int]) -> bool:
-    return loop.length is not None and (not used or (
-        loop.snapshots is None and loop.length * _state_bytes(loop, used) <= KEEP_ALL))
+    if loop.length is None:
+        return False
+    free = loop.snapshots is None and loop.on_disk is None
+    return not used or (free and loop.length * _state_bytes(loop, used) <= KEEP_ALL)
 
 
 def _advance(loop: Loop) -> Graph:
@@ -73,10 +76,9 @@ def _advance(loop: Loop) -> Graph:
 def _same_loop(node: Node, pull: Node) -> bool:
     """Whether a ``pull_loop`` of the same operands goes back through this loop."""
     mine, other = (Loop(**{name: n.settings[name] for name in LOOP}) for n in (node, pull))
-    if (mine.length, mine.start, mine.carried, mine.sliced, mine.snapshots) != (
-            other.length, other.start, other.carried, other.sliced, other.snapshots):
+    if replace(mine, body=other.body) != other:
         return False
-    return mine.test == other.test and signature(_advance(mine)) == signature(_advance(other))
+    return signature(_advance(mine)) == signature(_advance(other))
 
 
 def mates(graph: Graph) -> dict[Node, Node]:
@@ -190,12 +192,17 @@ def _begin_record(p: "NumpyPrinter", loop: Loop, given: _Given, pulls: Sequence[
         saved = p.names.unique("states")
         p.lines.append(f"{saved} = []")
         return _Record(saved, None, used)
-    name = _helper(p)
+    name = _helper(p, "Snapshots", "snapshots.py.j2")
     if loop.length is None:
-        options = str(loop.snapshots or max(1, KEEP_ALL // _state_bytes(loop)))
+        options = f"{loop.snapshots}, bounded=True" if loop.snapshots else \
+            str(max(1, KEEP_ALL // _state_bytes(loop)))
     else:
-        slots = loop.snapshots or math.isqrt(2 * loop.length) + 1
+        between = -(-(loop.length + 1) // loop.on_disk) if loop.on_disk else loop.length
+        slots = loop.snapshots or math.isqrt(2 * between) + 1
         options = f"{slots}, {loop.length}" + (f", {loop.start}" if loop.start else "")
+    if loop.on_disk:
+        name = _helper(p, "SnapshotsOnDisk", "snapshots_on_disk.py.j2", base=name)
+        options += f", on_disk={loop.on_disk}"
     step = p.names.unique(loop.body.name)
     _print_step(p, loop, given, step)
     saved = p.names.unique("saved")
@@ -203,12 +210,12 @@ def _begin_record(p: "NumpyPrinter", loop: Loop, given: _Given, pulls: Sequence[
     return _Record(saved, step, [])
 
 
-def _helper(p: "NumpyPrinter") -> str:
-    """The name of the class that keeps states, which the module brings along."""
-    if not p.helpers:
-        name = p.global_name("Snapshots")
-        p.helpers[name] = render("snapshots.py.j2", name=name).rstrip("\n")
-    return next(iter(p.helpers))
+def _helper(p: "NumpyPrinter", wish: str, template: str, **values: str) -> str:
+    """The name of a class that keeps states, which the module brings along."""
+    if wish not in p.helpers:
+        name = p.global_name(wish)
+        p.helpers[wish] = name, render(template, name=name, **values).rstrip("\n")
+    return p.helpers[wish][0]
 
 
 def _print_step(p: "NumpyPrinter", loop: Loop, given: _Given, name: str) -> None:

@@ -59,7 +59,7 @@ class NumpyPrinter:
         self.data: dict[str, Any] = around.data if around else {}
         self.captured: dict[str, Any] = around.captured if around else {}
         self.references: dict[Any, str] = around.references if around else {}
-        self.helpers: dict[str, str] = around.helpers if around else {}    # classes by name
+        self.helpers: dict[str, tuple[str, str]] = around.helpers if around else {}
         self.records: dict[Node, Any] = {}      # what loops keep for their pulling back
         self.position = 0
         self.uses = _count_uses(graph)
@@ -314,7 +314,7 @@ class NumpyPrinter:
         function, parameters = self.print_function()
         functions = [Function(function, parameters, self.lines), *self.functions.values()]
         text = module_text(functions, self.constants,
-                           bool(self.graph.guards), list(self.helpers.values()))
+                           bool(self.graph.guards), [text for _, text in self.helpers.values()])
         return Source(function, text, tuple(parameters), self.data, self.captured,
                       bool(self.graph.guards))
 
@@ -463,6 +463,8 @@ def module_text(functions: Sequence[Function], constants: Sequence[str], hands_o
     used = set(_NAME.findall(everything))
     imports = ["import numpy as np"] if ("np", ".") in used else []
     imports += [f"from scipy import {name}" for name in SCIPY_MODULES if (name, ".") in used]
+    if any("tempfile." in text for text in helpers):
+        imports.insert(0, "import tempfile\n")
     mathematics = [name for name in MATH_NAMES if (name, "(") in used]
     if mathematics:
         imports.insert(0, f"from math import {', '.join(mathematics)}\n")

@@ -158,6 +158,10 @@ class PolicyError(WengertError, ValueError):
     """``checkpoint`` is to keep variables that the function does not compute."""
 
 
+class SnapshotsError(WengertError, ValueError):
+    """A number of states to keep that is no positive integer, or that this loop cannot keep."""
+
+
 class TripCountError(WengertError, ValueError):
     """A loop whose number of steps is not given, or is given differently by two arguments."""
 

@@ -34,7 +34,7 @@ def cond(pred: Any, yes: Function, no: Function, *operands: Any) -> Any:
     return structured.cond(pred, yes, no, *operands)
 
 
-def while_loop(test: Function, body: Function, init: Any) -> Any:
+def while_loop(test: Function, body: Function, init: Any, *, snapshots: int | None = None) -> Any:
     """``while test(carry): carry = body(carry)``, starting from ``init``; gives the last carry.
 
     The body is traced once, so what is carried keeps its structure, shapes and dtypes. Reverse mode
@@ -44,6 +44,7 @@ def while_loop(test: Function, body: Function, init: Any) -> Any:
         test: of the carry, one truth value.
         body: of the carry, the next one.
         init: numbers, arrays and nested containers of them.
+        snapshots: how many states reverse mode may keep at a time, instead.
 
     Raises:
         CarryError: if the body changes the structure, a shape or a dtype of the carry.
@@ -55,11 +56,11 @@ def while_loop(test: Function, body: Function, init: Any) -> Any:
     >>> round(float(wg.grad(root)(4.0)), 12)
     0.25
     """
-    return structured.while_loop(test, body, init)
+    return structured.while_loop(test, body, init, snapshots)
 
 
-def fori_loop(lower: Any, upper: Any, body: Function, init: Any, *, snapshots: int | None = None
-              ) -> Any:
+def fori_loop(lower: Any, upper: Any, body: Function, init: Any, *, snapshots: int | None = None,
+              on_disk: int | None = None) -> Any:
     """``for i in range(lower, upper): carry = body(i, carry)``; gives the last carry.
 
     Args:
@@ -71,6 +72,9 @@ def fori_loop(lower: Any, upper: Any, body: Function, init: Any, *, snapshots: i
             computed again, as few as possible (Griewank and Walther, Algorithm 799, ACM TOMS 26,
             2000). Without it all states are kept as long as they take at most 1 MiB, and √(2n) of
             them where they would take more.
+        on_disk: how many more states it keeps in a temporary file, evenly spaced; ``snapshots`` are
+            then those between two of them. The file has no name, and nothing is left of it however
+            the process ends.
 
     Raises:
         CarryError: if the body changes the structure, a shape or a dtype of the carry.
@@ -81,11 +85,11 @@ def fori_loop(lower: Any, upper: Any, body: Function, init: Any, *, snapshots: i
     >>> float(wg.grad(power)(2.0))
     80.0
     """
-    return structured.fori_loop(lower, upper, body, init, snapshots)
+    return structured.fori_loop(lower, upper, body, init, snapshots, on_disk)
 
 
 def scan(body: Function, init: Any, xs: Any = None, length: int | None = None, *,
-         snapshots: int | None = None) -> Any:
+         snapshots: int | None = None, on_disk: int | None = None) -> Any:
     """``carry, y = body(carry, x)`` for each slice x of ``xs``; gives the last carry and all y.
 
     Args:
@@ -94,6 +98,7 @@ def scan(body: Function, init: Any, xs: Any = None, length: int | None = None, *
         xs: arrays (nested) of equal length along their first axis, or None.
         length: number of steps; needed if ``xs`` is None.
         snapshots: as in :func:`fori_loop`.
+        on_disk: likewise.
 
     Raises:
         CarryError: if the body changes the structure, a shape or a dtype of the carry.
@@ -104,7 +109,7 @@ def scan(body: Function, init: Any, xs: Any = None, length: int | None = None, *
     >>> sums
     array([1., 3., 6.])
     """
-    return structured.scan(body, init, xs, length, snapshots)
+    return structured.scan(body, init, xs, length, snapshots, on_disk)
 
 
 def checkpoint(function: Function | None = None, *, policy: str | Collection[str] = "nothing"

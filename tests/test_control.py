@@ -1,8 +1,14 @@
 """Loops and branches that stay what they are: meaning, derivatives, batches, errors, source."""
 
 import itertools
+import os
 import pickle
+import signal
+import subprocess
+import sys
+import time
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +23,7 @@ from wengert.compiler.errors import (
     MutationError,
     NotDifferentiableError,
     PredicateError,
+    SnapshotsError,
     TripCountError,
     UnsupportedFunctionError,
 )
@@ -439,6 +446,59 @@ def test_an_online_schedule_gives_every_state_once(n):
             assert found == [(i, pow(3, i, 1009)) for i in reversed(range(n))]
 
 
+@pytest.mark.parametrize("options", [
+    {"on_disk": 7}, {"on_disk": 5, "snapshots": 2}, {"on_disk": 1, "snapshots": 3},
+    {"on_disk": 90, "snapshots": 1}])
+def test_states_on_disk_give_the_same_gradient(options):
+    def f(x, **options):
+        def body(i, state):
+            count, y, z = state
+            return count + 1, 0.9 * np.exp(-y) * x + z / (i + count), np.cos(z * 0.5)
+        return np.sum(wg.fori_loop(1, 60, body, (0, x, 1.0), **options)[1])
+    found = wg.hessian(lambda x: f(x, **options))(P)
+    np.testing.assert_allclose(found, wg.hessian(f)(P), rtol=1e-11)
+
+
+def test_states_on_disk_take_no_memory():
+    x = np.linspace(0.1, 1.0, 5000)
+
+    def f(x):
+        return np.sum(wg.fori_loop(0, 400, lambda i, y: 0.9 * np.exp(-y) * x, x, on_disk=40))
+    np.testing.assert_allclose(wg.grad(f)(x), chain_gradient(400, x), rtol=1e-11)
+    assert peak(wg.grad(f), x) < 16 * x.nbytes          # √(2·10) between those on disk
+
+
+KILLED = """
+import numpy as np, wengert as wg, sys
+
+def step(i, y):
+    return 0.9 * np.exp(-y) * x
+
+x = np.linspace(0.1, 1.0, 1000)
+gradient = wg.grad(lambda y: np.sum(wg.fori_loop(0, 100_000_000, step, y, on_disk=1000)))
+gradient.specialize(x)
+print("running", flush=True)
+gradient(x)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_nothing_is_left_of_a_killed_run(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", KILLED], env=environment, text=True,
+                          stdout=subprocess.PIPE) as run:
+        assert run.stdout.readline() == "running\n"
+        deadline = time.monotonic() + 60
+        mapped = ""
+        while "/#" not in mapped and "(deleted)" not in mapped and time.monotonic() < deadline:
+            time.sleep(0.05)
+            mapped = Path(f"/proc/{run.pid}/maps").read_text()
+        assert str(tmp_path) in mapped                  # it is writing states by now
+        assert list(tmp_path.iterdir()) == []
+        os.kill(run.pid, signal.SIGKILL)
+    assert list(tmp_path.iterdir()) == []
+
+
 # -- source ----------------------------------------------------------------------------------------
 
 
@@ -635,6 +695,9 @@ def test_a_body_does_not_write_to_outer_arrays():
     (lambda x: wg.scan(lambda c, y: c, x, x)[0], CarryError, "does not return a pair"),
     (lambda x: wg.scan(lambda c, y: (c, y), x), TripCountError, "not given"),
     (lambda x: wg.scan(lambda c, y: (c, y), x, x, length=2), TripCountError, "2, 3"),
+    (lambda x: wg.fori_loop(0, 3, lambda i, y: y, x, snapshots=0), SnapshotsError, "is 0"),
+    (lambda x: wg.scan(lambda c, y: (c, y), x, x, on_disk=1.5), SnapshotsError, "is 1.5"),
+    (lambda x: wg.fori_loop(0, x[0] > 0, lambda i, y: y, x, on_disk=3), SnapshotsError, "traced"),
     (lambda x: wg.cond(x > 0, lambda: x, lambda: x), PredicateError, r"bool\[3\]"),
     (lambda x: wg.while_loop(lambda y: y > 0, lambda y: y - 1, x), PredicateError, r"bool\[3\]"),
     (lambda x: wg.cond(x[0] > 0, lambda: x, lambda: x[0]), BranchMismatchError, "different types"),

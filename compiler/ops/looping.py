@@ -32,7 +32,7 @@ from .body import (
 )
 from .row import Op, Structured
 
-LOOP = ("test", "body", "length", "start", "carried", "sliced", "snapshots")
+LOOP = ("test", "body", "length", "start", "carried", "sliced", "snapshots", "on_disk")
 Indices = Sequence[int]
 
 
@@ -51,6 +51,7 @@ class Loop:
         carried: how many operands are the carry.
         sliced: how many are sliced.
         snapshots: how many states reverse mode may keep; None for its own choice.
+        on_disk: how many more it may keep in a file; None for none.
     """
 
     test: Graph | None
@@ -60,6 +61,7 @@ class Loop:
     carried: int
     sliced: int
     snapshots: int | None
+    on_disk: int | None = None
 
     @property
     def params(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ..errors import (
     Origin,
     PolicyError,
     PredicateError,
+    SnapshotsError,
     TripCountError,
 )
 from ..graph import CURRENT, Builder, Graph, Guard, Node, topological
@@ -28,7 +29,7 @@ from ..ops.looping import Loop
 from ..ops.row import Op
 from .builder import TraceBuilder, is_traced
 from .captures import Captures, captured_by
-from .locate import parameters_unpacked
+from .locate import locate, parameters_unpacked
 from .stage import (
     Staged,
     definition,
@@ -54,21 +55,23 @@ def cond(pred: Any, yes: Function, no: Function, *operands: Any) -> Any:
     return enter(_cond, builder, (builder, pred, yes, no, operands), {}, sys._getframe(2))
 
 
-def while_loop(test: Function, body: Function, init: Any) -> Any:
+def while_loop(test: Function, body: Function, init: Any, snapshots: int | None = None) -> Any:
     """See ``wengert.while_loop``."""
+    _check_snapshots(snapshots)
     builder = _current()
     if builder is not None:
-        return enter(_loop, builder, (builder, "wengert.while_loop", test, body, init), {},
-                     sys._getframe(2))
+        return enter(_loop, builder, (builder, "wengert.while_loop", test, body, init),
+                     {"snapshots": snapshots}, sys._getframe(2))
     carry = _copied(init)
     while _truth(test(carry), "wengert.while_loop", test):
         carry = body(carry)
     return carry
 
 
-def fori_loop(lower: Any, upper: Any, body: Function, init: Any, snapshots: int | None = None
-              ) -> Any:
+def fori_loop(lower: Any, upper: Any, body: Function, init: Any, snapshots: int | None = None,
+              on_disk: int | None = None) -> Any:
     """See ``wengert.fori_loop``."""
+    _check_snapshots(snapshots, on_disk)
     builder = _current()
     if builder is None:
         carry = _copied(init)
@@ -78,15 +81,21 @@ def fori_loop(lower: Any, upper: Any, body: Function, init: Any, snapshots: int 
     frame = sys._getframe(2)
     bounds = [_known(builder, v) for v in (lower, upper)]
     if None in bounds:
+        if on_disk is not None:
+            raise SnapshotsError("A loop whose number of steps is a traced value keeps no states "
+                                 "in a file.", "Leave on_disk out, or pass plain integers as "
+                                 "bounds.", locate(frame))
         return enter(_counting, builder, (builder, lower, upper, body, init, snapshots), {}, frame)
     start, stop = cast(tuple[int, int], bounds)
     return enter(_loop, builder, (builder, "wengert.fori_loop", None, body, init),
-                 {"start": start, "length": max(0, stop - start), "snapshots": snapshots}, frame)
+                 {"start": start, "length": max(0, stop - start), "snapshots": snapshots,
+                  "on_disk": on_disk}, frame)
 
 
 def scan(body: Function, init: Any, xs: Any = None, length: int | None = None,
-         snapshots: int | None = None) -> Any:
+         snapshots: int | None = None, on_disk: int | None = None) -> Any:
     """See ``wengert.scan``."""
+    _check_snapshots(snapshots, on_disk)
     leaves, spec = flatten(xs)
     lengths = {np.shape(x)[0] if np.ndim(x) else None for x in leaves}
     if length is not None:
@@ -101,7 +110,8 @@ def scan(body: Function, init: Any, xs: Any = None, length: int | None = None,
     builder = _current()
     if builder is not None:
         return enter(_loop, builder, (builder, "wengert.scan", None, body, init),
-                     {"xs": xs, "length": n, "snapshots": snapshots}, sys._getframe(2))
+                     {"xs": xs, "length": n, "snapshots": snapshots, "on_disk": on_disk},
+                     sys._getframe(2))
     if n == 0:
         kinds = [ArrayType(np.shape(x)[1:], leaf_type(x).dtype) for x in leaves]
         staged = _trace_body(None, "wengert.scan", body, (init, unflatten(spec, kinds)))
@@ -130,6 +140,13 @@ def checkpoint(function: Function, policy: Any, args: Any, kwargs: Any) -> Any:
 def _current() -> TraceBuilder | None:
     builder = CURRENT.builder
     return builder if isinstance(builder, TraceBuilder) else None
+
+
+def _check_snapshots(*numbers: Any) -> None:
+    for number in numbers:
+        if number is not None and (not isinstance(number, (int, np.integer)) or number < 1):
+            raise SnapshotsError(f"The number of states to keep is {number!r}.",
+                                 "Pass a positive integer, or leave it out.", locate())
 
 
 def _trace_here(pred: Any) -> TraceBuilder | None:
@@ -351,7 +368,8 @@ def _kept(graph: Graph, policy: Any, staged: Staged) -> list[Node]:
 
 def _loop(builder: TraceBuilder, what: str, test: Function | None, body: Function, init: Any,
           start: int | None = None, length: int | None = None, xs: Any = None,
-          snapshots: int | None = None, names: Sequence[str] | None = None) -> Any:
+          snapshots: int | None = None, names: Sequence[str] | None = None,
+          on_disk: int | None = None) -> Any:
     """Record a loop."""
     sliced, xs_spec = flatten(xs)
     kinds = [ArrayType(leaf_type(x).shape[1:], leaf_type(x).dtype) for x in sliced]
@@ -378,7 +396,8 @@ def _loop(builder: TraceBuilder, what: str, test: Function | None, body: Functio
              for v, t in zip(carry, types, strict=True)]
     if length == 0 and what == "wengert.fori_loop":
         return unflatten(spec, first)
-    loop = Loop(condition, bodies[0], length, start, len(carry), len(sliced), snapshots)
+    loop = Loop(condition, bodies[0], length, start, len(carry), len(sliced), snapshots,
+                on_disk)
     out = _record(builder, loop, [*first, *sliced, *lifted])
     done = unflatten(spec, out[:len(carry)])
     if what != "wengert.scan":
