@@ -404,9 +404,12 @@ class NumpyPrinter:
 
     def _at_once(self, node: Node) -> bool:
         """Whether a value is computed early, so that the large arrays it reads can be freed."""
-        return node in self.handed or (
-            self.frees and node in self.graph.outputs and not is_large(node)
-            and any(map(is_large, node.args)))
+        if not self.frees or node in self.handed:
+            return self.frees
+        large = len({a for a in node.args if is_large(a)})
+        if is_large(node):
+            return large > 1 and node not in self.graph.outputs
+        return large > 0 and node in self.graph.outputs
 
     def _keep_inline(self, node: Node, expression: Expression) -> bool:
         """Whether a value is written where it is used rather than under a name."""

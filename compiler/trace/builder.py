@@ -101,8 +101,9 @@ class TraceBuilder(Builder):
             return builder.concrete(outer_node)
         if self.body_of:
             raise BodyBranchError(
-                f"A decision (if, while, int, a slice's bound) inside of {self.body_of} depends on "
-                "a value that differs from step to step, or is known at run time only.",
+                f"Something inside of {self.body_of} (an if or while, int, a slice's bound, an "
+                "opaque function) needs a value that differs from step to step, or is known at run "
+                "time only.",
                 "Use wengert.cond or np.where, or decide outside of it.", locate())
         raise ConcreteValueError(
             "A decision depends on a value of which only the type is known.",
