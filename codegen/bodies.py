@@ -1,18 +1,21 @@
 """What printing loops, branches and calls has in common: a body, its inputs and its outputs."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..compiler.arraytype import ArrayType
 from ..compiler.graph import CONSTANT, Graph, Node, infer, reachable
-from .expression import Expression
+from ..compiler.ops import indexing, layout
+from .expression import ATOM, Expression
 from .plain_numbers import RAISING, weak_type
 
 if TYPE_CHECKING:
     from .numpy_source import NumpyPrinter
+
+STORES = (indexing.setitem, indexing.scatter_add)
 
 
 class Body(NamedTuple):
@@ -115,3 +118,37 @@ def assign(lines: list[str], names: Sequence[str], values: Sequence[Expression])
             lines.append(f"{', '.join(n for n, _ in pairs)} = {', '.join(t for _, t in pairs)}")
             return
     lines += [f"{n} = {t}" for n, t in pairs]
+
+
+def overwritten(body: Graph, carried: Sequence[tuple[Node, int]], owns: Callable[[Node], bool]
+                ) -> list[Node]:
+    """Which of the carried arrays a body may assign into, instead of into a copy.
+
+    An array qualifies if what the body gives for it is made by assignments into it, and if nothing
+    else that the body gives may share its memory.
+
+    Args:
+        body: of a loop.
+        carried: its inputs that are carried, and which outputs follow them.
+        owns: whether a node's memory is certainly its own.
+    """
+    inputs = {node for node, _ in carried}
+    found = []
+    for node, position in carried:
+        out = body.outputs[position]
+        others = [n for i, n in enumerate(body.outputs) if i != position]
+        base = out
+        while base.op in STORES:
+            base = base.args[0]
+        if base is node and out is not node and node not in others and all(
+                not n.type.shape or owns(n) or n in inputs for n in others) and out not in others:
+            found.append(node)
+    return found
+
+
+def own_memory(p: "NumpyPrinter", node: Node) -> str:
+    """The expression of an array, as a copy unless it is made anew where it is written."""
+    expression = p.expressions[node]
+    made = not expression.text.isidentifier() and (node.op.fresh or (
+        node.op is layout.broadcast_to and node.args[0].type.shape == ()))
+    return expression.text if made else f"{expression.within(ATOM)}.copy()"

@@ -24,6 +24,8 @@ from .bodies import (
     label,
     live,
     named,
+    overwritten,
+    own_memory,
     picks_of,
     plain_will_do,
     print_body,
@@ -59,6 +61,10 @@ def _used(loop: Loop, pull: Pull) -> list[int]:
     """Of the carry, what pulling back reads."""
     return [i for i in range(loop.carried) if reads(pull.pulled, pull.pulled.inputs[
         loop.first + i])]
+
+
+def _used_by(loop: Loop, pulls: Sequence[Pull]) -> list[int]:
+    return sorted({i for pull in pulls for i in _used(loop, pull)})
 
 
 def _keeps_all(loop: Loop, used: Sequence[int]) -> bool:
@@ -113,8 +119,11 @@ class _Given(NamedTuple):
 
 
 def _operands(p: "NumpyPrinter", node: Node, loop: Loop, pulls: Sequence[Pull],
-              names: Sequence[str]) -> _Given:
-    """Print the statements in front of a loop; without names, those of the carry are left out."""
+              names: Sequence[str], owned: Sequence[Node] = ()) -> _Given:
+    """Print the statements in front of a loop; without names, those of the carry are left out.
+
+    Owned inputs of the body are arrays that it assigns into.
+    """
     graphs = [(loop.body, loop.first), *[(pull.pulled, loop.first) for pull in pulls]]
     if loop.test is not None:
         graphs.append((loop.test, 0))               # such a loop takes no slices
@@ -135,7 +144,8 @@ def _operands(p: "NumpyPrinter", node: Node, loop: Loop, pulls: Sequence[Pull],
         if i < loop.carried:
             given.wide.append(is_wide)
             if names:
-                p.lines.append(f"{names[i]} = {expression.text}")
+                p.lines.append(f"{names[i]} = " + (
+                    own_memory(p, source) if inner in owned else expression.text))
         else:
             read = any(reads(graph, n) for (graph, _), n in zip(graphs, twins, strict=True))
             if read:
@@ -161,7 +171,9 @@ def print_loop(p: "NumpyPrinter", node: Node) -> None:
     names = _carry_names(p, loop, picks)
     p.comment(node)
     backward = [_split(n)[1] for n in pulls]
-    given = _operands(p, node, loop, backward, names)
+    owned = [] if pulls and not _keeps_all(loop, _used_by(loop, backward)) else \
+        overwritten(loop.body, [(n, i) for i, n in enumerate(loop.inputs[:loop.carried])], p.owns)
+    given = _operands(p, node, loop, backward, names, owned)
     record = _begin_record(p, loop, given, backward) if pulls else None
     for n in pulls:
         p.records[n] = record, given, n is pulls[-1], picks
@@ -170,7 +182,7 @@ def print_loop(p: "NumpyPrinter", node: Node) -> None:
     for i in rows:
         kind = picks[loop.carried + i].type
         p.lines.append(f"{made[i]} = {_empty(kind)}")
-    _print_steps(p, loop, given, record, made)
+    _print_steps(p, loop, given, record, made, owned)
     for i, pick in picks.items():
         p.set_result(pick, names[i] if i < loop.carried else made[i - loop.carried],
                      i < loop.carried and given.wide[i])
@@ -185,7 +197,7 @@ def _empty(kind: ArrayType) -> str:
 def _begin_record(p: "NumpyPrinter", loop: Loop, given: _Given, pulls: Sequence[Pull]
                   ) -> _Record | None:
     """Print what is to be kept in; None if nothing needs to be."""
-    used = sorted({i for pull in pulls for i in _used(loop, pull)})
+    used = _used_by(loop, pulls)
     if _keeps_all(loop, used):
         if not used:
             return None
@@ -274,7 +286,7 @@ def _take_slices(p: "NumpyPrinter", lines: list[str], arrays: Sequence[Expressio
 
 
 def _print_steps(p: "NumpyPrinter", loop: Loop, given: _Given, record: _Record | None,
-                 made: dict[int, str]) -> None:
+                 made: dict[int, str], owned: Sequence[Node] = ()) -> None:
     """The loop itself, forward."""
     with_step = record is not None and record.step is not None and not made
     body = live(with_outputs(loop.body, [*range(loop.carried),
@@ -283,7 +295,8 @@ def _print_steps(p: "NumpyPrinter", loop: Loop, given: _Given, record: _Record |
     index, counter, slices, steps = _header(p, loop, body, given, [] if with_step else lines,
                                             more=bool(made))
     if record is not None:
-        kept = [given.carry[i] for i in record.used] or given.carry
+        kept = [given.carry[i] + (".copy()" if loop.inputs[i] in owned else "")
+                for i in record.used] or given.carry
         state = kept[0] if len(kept) == 1 else f"({', '.join(kept)})"
         lines.insert(0, f"{record.saved}.{'keep' if record.step else 'append'}({state})")
     if with_step:
@@ -294,7 +307,7 @@ def _print_steps(p: "NumpyPrinter", loop: Loop, given: _Given, record: _Record |
                      f"{target if loop.carried == 1 else f'({target})'})")
     else:
         printed = print_body(p, body, [*counter, *map(Expression, given.carry), *slices,
-                                        *given.fixed], given.widened)
+                                        *given.fixed], given.widened, owned)
         lines += printed.lines
         for (_, name), value in zip(made.items(), printed.outputs[loop.carried:], strict=True):
             lines.append(f"{name}[{index}] = {value.text}")
@@ -323,6 +336,7 @@ def print_pull(p: "NumpyPrinter", node: Node) -> None:
         (record, given), is_last, finals = _print_forward(p, node, loop, pull), True, {}
     pulled, inner = pull.pulled, pull.pulled.inputs
     cts = inner[n_args + loop.first:]
+    owned = overwritten(pulled, [(cts[j], j) for j in range(n_active)], p.owns)
     names = []
     for j in range(n_active):
         pick = picks.get(j)
@@ -332,7 +346,8 @@ def print_pull(p: "NumpyPrinter", node: Node) -> None:
         start = p.expressions[source]
         if not (loop.length and plain_will_do(pulled, cts[j])):
             start = typed(start, source, cts[j].type)
-        p.lines.append(f"{names[j]} = {start.text}")
+        p.lines.append(f"{names[j]} = " + (
+            own_memory(p, source) if cts[j] in owned else start.text))
     seeds = [named(p, p.expressions[node.args[n_args + j]], label(cts[j], "ct"))
              for j in range(n_active, n_active + len(pull.seeded))]
     sliced = [i for i in pull.returned if i < loop.carried + loop.sliced]
@@ -357,7 +372,7 @@ def print_pull(p: "NumpyPrinter", node: Node) -> None:
         p, pulled, [*[Expression(index)] * loop.first, *states, *slices, *given.fixed,
                     *map(Expression, names), *rows, *map(Expression, sums)],
         [w for n, w in zip(loop.body.inputs, inner, strict=False) if n in given.widened],
-        owned=[n for n in cts[n_active + len(pull.seeded):] if n.type.shape])
+        owned=[*owned, *[n for n in cts[n_active + len(pull.seeded):] if n.type.shape]])
     lines += printed.lines
     for name, value in zip(made, printed.outputs[n_active:], strict=False):
         lines.append(f"{name}[{index}] = {value.text}")

@@ -223,6 +223,11 @@ class NumpyPrinter:
         if node.op.fresh or _is_filled(node):
             self.owner[node] = name
 
+    @staticmethod
+    def owns(node: Node) -> bool:
+        """Whether a value is certainly memory of its own."""
+        return _owns(node)
+
     def set_result(self, pick: Node, name: str, widened: bool = False) -> None:
         """A result of a loop or branch stands in a variable."""
         self.expressions[pick] = Expression(name)
@@ -516,6 +521,8 @@ def _owns(node: Node) -> bool:
     if node.op is PICK:
         return node.args[0].op.fresh or (bool(node.args[0].op.bodies) and owns_result(
             node.args[0], node.params[0], _owns))
+    if node.op is indexing.getitem and node.type.shape == ():
+        return True                     # an element, not a view of it
     return node.op.fresh and node.op not in (INPUT, CONSTANT, CAPTURED)
 
 

@@ -539,6 +539,39 @@ def test_source_is_as_short_for_many_steps():
             assert len(compiled.source.text.splitlines()) < 200
 
 
+def test_a_carried_array_is_assigned_into_without_a_copy():
+    def f(x):
+        def step(i, y):
+            y[i] = np.sin(y[i - 1]) * x
+            return y
+        return np.sum(wg.fori_loop(1, 9, step, np.ones(9)))
+    source = wg.compile(f).specialize(0.5).source.text
+    assert "y[i] = np.sin(y[i - 1]) * x" in source
+    assert "copy" not in source
+    assert wg.compile(f)(0.5) == f(0.5)
+
+
+def test_a_carried_array_that_something_else_shares_is_copied():
+    def f(x, start):
+        def step(i, state):
+            y, z, w = state
+            before = y[2] * 1.0
+            y[i] = z[0] * x + w[1]
+            y[0] += before
+            return y, y[::-1], z
+        y, z, w = wg.fori_loop(0, 3, step, (start, start, start))
+        return np.sum(y * np.arange(3.0) + 2.0 * z ** 2 - w)
+    start = np.array([0.3, 0.6, -0.4])
+    kept = start.copy()
+    value, slopes = wg.value_and_grad(f, (0, 1))(0.7, start)
+    assert start.tolist() == kept.tolist()
+    assert value == pytest.approx(f(0.7, start), rel=1e-14)
+    forward = wg.grad(f, (0, 1), mode="forward")(0.7, start)
+    expected = (f(0.7 + 1e-6, start) - f(0.7 - 1e-6, start)) / 2e-6
+    assert slopes[0] == pytest.approx(expected, rel=1e-8)
+    np.testing.assert_allclose(np.hstack(slopes), np.hstack(forward), rtol=1e-12)
+
+
 def test_saved_module_runs_on_its_own(tmp_path):
     compiled = wg.grad(chain(30, 4))
     expected = compiled(P)

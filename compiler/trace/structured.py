@@ -62,10 +62,10 @@ def while_loop(test: Function, body: Function, init: Any, snapshots: int | None 
     if builder is not None:
         return enter(_loop, builder, (builder, "wengert.while_loop", test, body, init),
                      {"snapshots": snapshots}, sys._getframe(2))
-    carry = _copied(init)
+    carry = init
     while _truth(test(carry), "wengert.while_loop", test):
-        carry = body(carry)
-    return carry
+        carry = body(_copied(carry))
+    return carry if carry is not init else _copied(init)
 
 
 def fori_loop(lower: Any, upper: Any, body: Function, init: Any, snapshots: int | None = None,
@@ -74,10 +74,10 @@ def fori_loop(lower: Any, upper: Any, body: Function, init: Any, snapshots: int 
     _check_snapshots(snapshots, on_disk)
     builder = _current()
     if builder is None:
-        carry = _copied(init)
+        carry = init
         for i in range(lower, upper):
-            carry = body(i, carry)
-        return carry
+            carry = body(i, _copied(carry))
+        return carry if carry is not init else _copied(init)
     frame = sys._getframe(2)
     bounds = [_known(builder, v) for v in (lower, upper)]
     if None in bounds:
@@ -119,10 +119,10 @@ def scan(body: Function, init: Any, xs: Any = None, length: int | None = None,
         rows = [np.zeros((0, *node.type.shape), node.type.dtype)
                 for node in staged.graph.outputs[len(flatten(shown[0])[0]):staged.n_outputs]]
         return _copied(init), unflatten(flatten(shown[1])[1], rows)
-    carry, made = _copied(init), None
+    carry, made = init, None
     taken: list[list[Any]] = []
     for step in range(n or 0):
-        carry, y = body(carry, unflatten(spec, [x[step] for x in leaves]))
+        carry, y = body(_copied(carry), _copied(unflatten(spec, [x[step] for x in leaves])))
         row, made = flatten(y)
         taken.append(row)
     return carry, unflatten(made, [np.stack(column) for column in zip(*taken, strict=True)])
