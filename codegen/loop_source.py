@@ -138,6 +138,8 @@ def _operands(p: "NumpyPrinter", node: Node, loop: Loop, pulls: Sequence[Pull],
             given.widened.extend(twins)
             if source not in p.widened:
                 expression = Expression(f"np.float64({expression.text})")
+        elif source.type.shape:
+            pass
         elif i >= loop.carried or not (loop.length and all(
                 plain_will_do(graph, n) for (graph, _), n in zip(graphs, twins, strict=True))):
             expression = typed(expression, source, inner.type)
