@@ -24,7 +24,8 @@ from .kernel import (
     walk,
     without_dead,
 )
-from .plan import own_cost, shape_size
+from .plan import own_cost
+from .roots import shape_size
 
 CHUNK_WORK = 100_000     # additions
 MOST_CHUNKS = 64

@@ -32,7 +32,8 @@ from .kernel import (
     variable,
 )
 from .names import Names, ascii_name
-from .plan import Keep, Plan, PlannedLoop, PlannedNest, Root, nested, run_writes, shape_size
+from .plan import Keep, Plan, PlannedLoop, PlannedNest
+from .roots import Root, nested, run_writes, shape_size
 
 COMBINE = {reduction.sum: arithmetic.add, reduction.prod: arithmetic.mul,
            reduction.max: comparison.maximum, reduction.min: comparison.minimum,

@@ -10,20 +10,25 @@ later loop (rows of a softmax: a loop for the maximum, one for the sum, one for 
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph, Node
 from ..compiler.ops import arithmetic, indexing, layout, transcendental
-from ..compiler.ops.index_form import getitem_shape
 from ..compiler.passes.computable import as_range
 from .decompose import PLAIN
 from .emission import Emission, Key, loop_name
-from .evaluate import Unreachable, selection
-from .kernel import Atom, Index, Load, variable
+from .kernel import Atom, Index, Load
 from .names import Names
+from .roots import (
+    Root,
+    are_numbers,
+    chain,
+    index_of,
+    nested,
+    reduction,
+    run_writes,
+    space,
+    writes_of,
+)
 
-# One assignment to a part of a value: the index, the value, index arrays, whether it adds.
-Write = tuple[Any, Node, tuple[Node, ...], bool]
 _LEAVES = (INPUT, CONSTANT, CAPTURED)
 PIECES = 4               # of more, a value is assembled in memory,
 STATIC = 12              # or of so many, if their places are known
@@ -31,32 +36,6 @@ ACCUMULATORS = 6         # of one inner loop; registers are few
 DEAR = 16                # additions: what is dearer is not computed twice in a nest
 DEAREST = 80             # nor in two
 _COSTS = {arithmetic.div: 4, transcendental.sqrt: 4, transcendental.reciprocal: 4}
-
-
-@dataclass(eq=False)
-class Root:
-    """A value with loops.
-
-    ``kind`` is ``map`` (an element an iteration), ``reduce``, ``writes`` (a base and assignments
-    to parts of it) or ``scalars`` (numbers put side by side).
-    """
-
-    node: Node
-    kind: str
-    shape: tuple[int, ...]                       # of the iteration space
-    outputs: tuple[Index, ...] = ()              # index of what an iteration contributes to
-    index: tuple[Index, ...] = ()                # of the iteration
-    domain: tuple[int, ...] = ()                 # the space without axes of length one
-    frame: int | None = None                     # of a reduction of rows: how many outer axes
-    full: bool = False                           # a reduction to one number
-    writes: list[Write] = field(default_factory=list)
-    reads: list[tuple[Node, tuple[Index, ...] | None]] = field(default_factory=list)
-    computed: int = 0                            # a bit for each element it is computed from
-
-    @property
-    def is_row(self) -> bool:
-        """Whether this is a reduction that keeps the outer axes."""
-        return self.frame is not None
 
 
 @dataclass(eq=False)
@@ -84,20 +63,6 @@ class Keep(Exception):
     def __init__(self, nodes: set[Node]) -> None:
         super().__init__(nodes)
         self.nodes = nodes
-
-
-def index_of(shape: tuple[int, ...]) -> tuple[Index, ...]:
-    """The index of an iteration: a loop variable an axis, none for axes of length one."""
-    out, position = [], 0
-    for n in shape:
-        out.append(Index() if n == 1 else variable(loop_name(position)))
-        position += n != 1
-    return tuple(out)
-
-
-def space(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes that have loops."""
-    return tuple(n for n in shape if n != 1)
 
 
 class Plan:
@@ -151,9 +116,9 @@ class Plan:
         if node.op in (layout.stack, layout.concatenate):
             return len(node.args) > PIECES
         if node.op in (indexing.setitem, indexing.scatter_add):
-            chain = _chain(node, self.users)
-            most = PIECES if any(n.args[2:] for n in chain) else STATIC
-            return len(chain) > most and not any(
+            pieces = chain(node, self.users)
+            most = PIECES if any(n.args[2:] for n in pieces) else STATIC
+            return len(pieces) > most and not any(
                 u.op in (indexing.setitem, indexing.scatter_add) and u.args[0] is node
                 for u in self.users.get(node, ()) if len(self.users[node]) == 1)
         return False
@@ -163,21 +128,21 @@ class Plan:
         self._wanted = set(wanted)
         for node in wanted:
             source = node.args[0] if node.op is layout.reshape else None
-            if source is not None and _are_numbers(source) and source in self._wanted and \
+            if source is not None and are_numbers(source) and source in self._wanted and \
                     source not in self.graph.outputs and len(self.users[source]) == 1:
                 self._wanted.discard(source)
 
     def _root(self, node: Node) -> Root:
         source = node.args[0] if node.op is layout.reshape and node.args else node
-        if _are_numbers(source) and (source is node or source not in self._wanted):
+        if are_numbers(source) and (source is node or source not in self._wanted):
             stores = [(i, a) for i, a in enumerate(source.args)]
             return Root(node, "scalars", (), writes=[(i, a, (), False) for i, a in stores])
         if node.op in PLAIN:
-            return _reduction(node)
+            return reduction(node)
         shape = node.type.shape
         if node in self.assembled or self._is_long(node):
             return Root(node, "writes", shape, index_of(shape), index_of(shape), space(shape),
-                        writes=_writes(node, self.users))
+                        writes=writes_of(node, self.users))
         return Root(node, "map", shape, index_of(shape), index_of(shape), space(shape))
 
     def _groups(self) -> list[list[Root]]:
@@ -417,97 +382,8 @@ def own_cost(op: Any) -> int:
     return 12 if op.c is not None and "(" in op.c else int(op.c is not None)
 
 
-def nested(emission: Emission, domain: tuple[int, ...], first: int, body: Any) -> None:
-    """Loops over the axes of a domain from the ``first`` on."""
-    if first == len(domain):
-        body()
-        return
-    emission.loop(loop_name(first), 0, domain[first],
-                  lambda: nested(emission, domain, first + 1, body))
-
-
-def run_writes(emission: Emission, root: Root, store: Any) -> None:
-    """Loops that fill a value and assign to its parts; ``store(index, atom, adds)`` stores."""
-    node = root.node
-    base = _base(node, len(root.writes))
-    if base is not None:
-        nested(emission, root.domain, 0,
-               lambda: store(root.index, emission.value(base, root.index), False))
-    for template, value, arrays, adds in root.writes:
-        shape = _selected(node.type.shape, template, arrays)
-        if 0 in shape:
-            continue
-        index = index_of(shape)
-
-        def write(template: Any = template, value: Node = value,
-                  arrays: tuple[Node, ...] = arrays, adds: bool = adds,
-                  index: tuple[Index, ...] = index) -> None:
-            running = selection(node, template, arrays, node.type.shape, index, emission)
-            answer: Any = None
-            while True:
-                try:
-                    wanted = next(running) if answer is None else running.send(answer)
-                except StopIteration as end:
-                    place = end.value
-                    break
-                answer = emission.value(*wanted)
-            n = len(index) - len(value.type.shape)
-            inner = tuple(Index() if m == 1 else i
-                          for i, m in zip(index[n:], value.type.shape, strict=True))
-            store(place, emission.value(value, inner), adds)
-        nested(emission, space(shape), 0, write)
-
-
-def _selected(shape: tuple[int, ...], template: Any, arrays: tuple[Node, ...]) -> tuple[int, ...]:
-    from_index: tuple[int, ...] = getitem_shape(shape, template,
-                                                         [a.type.shape for a in arrays])
-    return from_index
-
-
-def _chain(node: Node, users: dict[Node, list[Node]]) -> list[Node]:
-    """Assignments that follow one another on the same array, the last first."""
-    out = [node]
-    while (before := out[-1].args[0]).op in (indexing.setitem, indexing.scatter_add) and \
-            len(users[before]) == 1:
-        out.append(before)
-    return out
-
-
-def _writes(node: Node, users: dict[Node, list[Node]]
-            ) -> list[Write]:
-    if node.op in (layout.stack, layout.concatenate):
-        axis, start = node.params[0], 0
-        out: list[Write] = []
-        whole = [("s", 0, n, 1) for n in node.type.shape]
-        for a in node.args:
-            template: list[Any] = list(whole)
-            width = a.type.shape[axis] if node.op is layout.concatenate else 1
-            template[axis] = ("s", start, start + width, 1) if node.op is layout.concatenate \
-                else start
-            start += width
-            out.append((tuple(template), a, (), False))
-        return out
-    if node.op not in (indexing.setitem, indexing.scatter_add):
-        raise Unreachable(node)
-    return [(n.params[0], n.args[1], n.args[2:], n.op is indexing.scatter_add)
-            for n in reversed(_chain(node, users))]
-
-
-def _base(node: Node, n_writes: int) -> Node | None:
-    """What assignments begin with; None if they cover everything."""
-    if node.op in (layout.stack, layout.concatenate):
-        return None
-    for _ in range(n_writes):
-        node = node.args[0]
-    return node
-
-
 def _is_full(loop: PlannedLoop) -> bool:
     return sum(r.kind == "reduce" for r in loop.roots) >= ACCUMULATORS
-
-
-def _are_numbers(node: Node) -> bool:
-    return node.op is layout.stack and node.type.ndim == 1
 
 
 def _leading(index: tuple[Index, ...], shape: tuple[int, ...], k: int) -> bool:
@@ -521,21 +397,3 @@ def _leading(index: tuple[Index, ...], shape: tuple[int, ...], k: int) -> bool:
             if position == k:
                 break
     return position == k
-
-
-def _reduction(node: Node) -> Root:
-    operand, (axis, keepdims) = node.args[0], node.params
-    shape = operand.type.shape
-    index = index_of(shape)
-    kept = [p for p, i in enumerate(i for i in range(len(shape)) if shape[i] != 1)
-            if i not in axis]
-    outputs = tuple(Index() if a in axis else i for a, i in enumerate(index)
-                    if keepdims or a not in axis)
-    rows = kept == list(range(len(kept)))
-    return Root(node, "reduce", shape, outputs, index, space(shape),
-                len(kept) if kept and rows else None, not kept)
-
-
-def shape_size(shape: tuple[int, ...]) -> int:
-    """Number of elements."""
-    return int(np.prod(shape, dtype=np.int64))
