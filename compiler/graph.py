@@ -317,7 +317,7 @@ def rebuild(graph: Graph, change: Callable[[Builder, Node, tuple[Node, ...]], No
     for node in graph.nodes:
         if node.op is INPUT:
             continue
-        if node.args:
+        if node.args or node.op.bodies:
             builder.origin = node.origin
             new[node] = change(builder, node, tuple([new[a] for a in node.args]))
         else:
