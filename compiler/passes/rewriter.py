@@ -20,6 +20,7 @@ class Rewriter(Protocol):
     far_supports: dict[Node, Node | bool]
     infinite: dict[Node, bool]
     roots: bool
+    selects: bool
     guarded: set[tuple[Node, Node]]
     narrow: bool
 

@@ -20,6 +20,7 @@ from .cancel import WITH_ROOTS
 from .pattern import Bindings, Rule, constant_number, first_operators
 from .rules import SIMPLIFY
 from .structural import STRUCTURAL
+from .support import selects
 
 FOLD_LIMIT = 64          # elements; larger constants stay code rather than become data
 
@@ -59,6 +60,7 @@ class Simplifier:
         self.far_supports: dict[Node, Node | bool] = {}  # see strong.py
         self.infinite: dict[Node, bool] = {}             # see range.py
         self.roots = True                                # whether any may cancel: cancel.py
+        self.selects = True                              # whether any may: support.py
         self.guarded: set[tuple[Node, Node]] = set()     # products under a selection already
 
     def make(self, op: Op, args: tuple[Node, ...], params: tuple[Any, ...] = ()) -> Node:
@@ -68,7 +70,9 @@ class Simplifier:
         if found is None:
             found = self._fold(op, args, params) or self._rewrite(op, args, params)
             if found is None:
-                return builder.emit(op, args, params)
+                found = builder.emit(op, args, params)
+                self.selects = self.selects or selects(found)
+                return found
             builder.memo[op, args, params] = found
         return found
 
@@ -161,6 +165,7 @@ def simplify(graph: Graph, rules: tuple[Rule, ...] = SIMPLIFY) -> Graph:
     narrow = any(_is_narrow(node.type) for node in graph.nodes)
     simplifier = Simplifier(builder, rules, narrow)
     simplifier.roots = any(node.op.name in WITH_ROOTS for node in graph.nodes)
+    simplifier.selects = any(map(selects, graph.nodes))
     new: dict[Node, Node] = {}
     for node in graph.inputs:
         new[node] = keep_leaf(builder, node)

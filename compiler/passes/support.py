@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arraytype import ArrayType
 from ..graph import CONSTANT, Node
 from ..ops import (
     arithmetic,
@@ -48,13 +49,25 @@ def scale(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node 
     for mask, other in ((_truth(p), c), (_truth(c), p)):
         if mask is not None and other.type.dtype.kind in "fc":
             return s.make(comparison.where, (mask, other, s.builder.constant(0.0)))
-    if (c, p) in s.guarded:
+    if not s.selects or (c, p) in s.guarded:
         return cancel(s, c, p)
     for zero_in, other in (args, args[::-1]):
         moved = _protect(s, zero_in, other)
         if moved is not None:
             return moved
     return cancel(s, c, p) or strong_product(s, c, p)
+
+
+# What makes structural zeros, together with constants and conditions.
+SELECTING = frozenset((comparison.where, *_WRITTEN, *_JOINED, layout.pad, layout.tril, layout.triu))
+
+
+def selects(node: Node) -> bool:
+    """Whether a node may be the origin of structural zeros; most functions have none."""
+    if node.op is CONSTANT:
+        return node.type.shape != () or not node.value
+    return node.op in SELECTING or (isinstance(node.type, ArrayType)
+                                    and node.type.dtype.kind == "b")
 
 
 def _truth(node: Node) -> Node | None:

@@ -12,7 +12,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -221,7 +221,7 @@ class _Walk:
         for name in sorted(names & space.keys()):
             self.place(space, "item", name, space[name], depth)
         hidden = names & vars(builtins).keys() - space.keys()
-        self.out.watch.absent(space, hidden and hidden & set(_globals(function.__code__)))
+        self.out.watch.absent(space, hidden and hidden & _globals(function.__code__))
 
     def holder(self, value: Any, depth: int) -> None:
         """An object, class or module, whose attributes are looked at when all code is known."""
@@ -328,14 +328,13 @@ def _is_installed(root: str) -> bool:
     return known
 
 
-def _globals(code: CodeType) -> Iterator[str]:
+@lru_cache(maxsize=1024)
+def _globals(code: CodeType) -> frozenset[str]:
     """Names in the code that are looked up in the module, then in Python: no attributes."""
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            yield instruction.argval
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _globals(constant)
+    found = {i.argval for i in dis.get_instructions(code)
+             if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    inner = [_globals(c) for c in code.co_consts if isinstance(c, CodeType)]
+    return frozenset(found.union(*inner))
 
 
 def _names(code: CodeType) -> Iterator[str]:
