@@ -21,9 +21,10 @@ LEGACY = np.random.RandomState(3)
 
 
 def namespaces():
-    """The dictionaries of all modules that a trace may touch."""
+    """The dictionaries of all modules that a trace may touch (hypothesis counts collections)."""
     return {name: dict(vars(module)) for name, module in list(sys.modules.items())
-            if isinstance(getattr(module, "__dict__", None), dict)}
+            if isinstance(getattr(module, "__dict__", None), dict)
+            and not name.startswith("hypothesis.")}
 
 
 def assert_restored(before):

@@ -49,7 +49,9 @@ def test_programs_are_the_same_in_c(tiny, monkeypatch, restored_threads):
     named = [one for one in cases() if not tiny or one[0].endswith("vjp")]
     loaded = load_many([graph for _, graph, _ in named], monkeypatch,
                        flags=QUICKEST if tiny else QUICK, tiny_chunks=tiny)
-    assert sum(bool(f.kernels) for f in loaded) > 0.9 * len(loaded)
+    unrolled = [f for (_, graph, _), f in zip(named, loaded, strict=True)
+                if not any(node.op.bodies for node in graph.nodes)]     # loops are Python's
+    assert sum(bool(f.kernels) for f in unrolled) > 0.9 * len(unrolled)
     for (name, graph, args), f in zip(named, loaded, strict=True):
         with np.errstate(all="ignore"):
             expected = interpret(graph, *args)
@@ -88,7 +90,7 @@ def test_rows_are_the_same_in_c(monkeypatch):
             for one in (case, *list(narrow_cases(case))[:2], *list(whole_cases(case))[::2]):
                 try:
                     graph = graph_of(op, one)
-                except (TypeError, ValueError, KeyError):
+                except (TypeError, ValueError, KeyError, NotImplementedError):
                     continue
                 if all(n.type is not None and is_computable(n) for n in graph.nodes
                        if n.args) and graph.nodes[-1].args:
