@@ -145,7 +145,7 @@ _MP = {
     "tanh": mpmath.tanh, "log1p": mpmath.log1p, "expm1": mpmath.expm1, "sqrt": mpmath.sqrt,
     "logaddexp": lambda x, y: mpmath.log(mpmath.exp(x) + mpmath.exp(y)),
     "expit": lambda x: 1 / (1 + mpmath.exp(-x)),
-    "log_expit": lambda x: -mpmath.log1p(mpmath.exp(-x)), "maximum": max, "minimum": min,
+    "log_expit": lambda x: -mpmath.log1p(mpmath.exp(-x)), "abs": abs, "maximum": max, "minimum": min,
     "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
 }
 

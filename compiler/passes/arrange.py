@@ -181,13 +181,28 @@ def without_conversion(op: Op) -> Rewrite:
     return rewrite
 
 
+def of_one(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """A sum, product or extremum of one element is that element."""
+    (x,), (axis, keepdims) = args, params
+    shape = x.type.shape
+    if x.type.weak or x.type.dtype.kind not in _FLOATING or any(shape[a] != 1 for a in axis):
+        return None
+    if keepdims or not axis:
+        return x
+    rest = tuple(n for a, n in enumerate(shape) if a not in axis)
+    if not rest:
+        return s.make(indexing.getitem, (x,), ((0,) * len(shape),))
+    return s.make(layout.reshape, (x,), (rest,))
+
+
 def total(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
     """Sums over no axis, of negated, repeated and scattered elements."""
     (x,), (axis, keepdims) = args, params
     if x.type.weak or x.type.dtype.kind not in _FLOATING:
         return None
-    if not axis:
-        return x
+    single = of_one(s, args, params)
+    if single is not None:
+        return single
     if x.op is arithmetic.neg:
         return s.make(arithmetic.neg, (s.make(reduction.sum, x.args, params),))
     if x.op is layout.broadcast_to:
@@ -302,5 +317,6 @@ def einsum(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node
 REWRITES: tuple[tuple[Op, Rewrite], ...] = (
     (layout.reshape, reshape), (layout.transpose, transpose), (layout.broadcast_to, broadcast),
     (arithmetic.convert, convert), (arithmetic.as_float, as_float),
+    (reduction.prod, of_one), (reduction.max, of_one), (reduction.min, of_one),
     (indexing.getitem, read), (reduction.sum, total), (contraction.matmul, matmul),
     (contraction.einsum, einsum), *[(op, without_conversion(op)) for op in _MIXED])

@@ -104,6 +104,9 @@ STABLE: tuple[Rule, ...] = (
     rule("STABLE", "x - minimum(x, y) -> maximum(x - y, 0)", _all_floats),
     rule("STABLE", "maximum(x, y) - x -> maximum(y - x, 0)", _all_floats),
     rule("STABLE", "minimum(x, y) - x -> minimum(y - x, 0)", _all_floats),
+    rule("STABLE", "x - abs(x) -> 2 * minimum(x, 0)", _all_floats),
+    rule("STABLE", "abs(x) - x -> -2 * minimum(x, 0)", _all_floats),
+    rule("STABLE", "x + abs(x) -> 2 * maximum(x, 0)", _all_floats),
     # derivative products: signs and constants outwards, one division instead of two roundings
     rule("STABLE", "scale(neg(t), p) -> neg(scale(t, p))", _all_inexact),
     rule("STABLE", "scale(t, neg(p)) -> neg(scale(t, p))", _all_inexact),
