@@ -232,12 +232,19 @@ for _op in (contraction.matmul, contraction.tensordot, contraction.einsum):
     _SUPPORT[_op] = _contracted
 
 
+_ROOTS = (transcendental.sqrt, transcendental.root, transcendental.cbrt, arithmetic.power)
+
+
 def essential(s: Rewriter, c: Node, p: Node) -> Support:
     """Where neither factor is zero that would meet an infinite one in ``c · p``."""
     found: Support = True
     for factor, other in ((c, p), (p, c)):
         if may_be_infinite(s, other):
             found = both(s, found, support(s, factor))
+            if other.op in (arithmetic.div, arithmetic.ratio) and other.args[1].op in _ROOTS:
+                # The slope of a root, infinite where its operand is zero: if that is zero by
+                # construction, then so is the root, and it has none.
+                found = both(s, found, support(s, other.args[1]))
     return found
 
 
