@@ -221,15 +221,6 @@ def corner_at_tie(program, x, rng):
     return False
 
 
-def root_of_difference(program, x):
-    """Whether a root is taken of an exact zero, and a difference is one."""
-    exact = run_program(program, NUMBERS, [mpf(v) for v in x])
-    of_zero = [name for name, operands in program
-               if 0 in exact[operands[0]] and any(w in name for w in ("root", "sqrt", "power"))]
-    return bool(of_zero) and any(name == "sub" and 0 in out for (name, _), out in zip(
-        program, exact[1:], strict=True))
-
-
 def total(program, x):
     return mpmath.fsum(run_program(program, NUMBERS, x)[-1])
 
@@ -266,7 +257,7 @@ def exact_gradient(program, x, rng):
 
 
 def check(seed):
-    """One program at one point: "undefined", "kink", "tie", "undecided" or "right"."""
+    """One program at one point: "undefined", "kink", "tie" or "right"."""
     rng = random.Random(seed)
     x = [rng.choice(POINTS) for _ in range(rng.randint(1, 3))]
     if rng.random() < 0.4:
@@ -288,8 +279,6 @@ def check(seed):
             compiled = wg.grad(f, mode=mode)
             found = compiled(np.array(x))
             for g, e in zip(found, expected, strict=True):
-                if np.isnan(g) and root_of_difference(program, x):
-                    return "undecided"
                 is_right = np.isfinite(g) and abs(mpf(float(g)) - e) <= tolerance
                 assert is_right, (
                     f"{mode} mode, seed {seed}, x = {x}: {list(found)} for "
@@ -301,7 +290,6 @@ def run_seeds(seeds):
     outcomes = [check(seed) for seed in seeds]
     assert outcomes.count("right") > 0.65 * len(outcomes)
     assert outcomes.count("tie") < 0.03 * len(outcomes)
-    assert outcomes.count("undecided") <= max(2, len(outcomes) // 1000)
 
 
 def test_random_programs():

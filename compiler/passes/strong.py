@@ -6,6 +6,7 @@ contraction, and the zeros of constants, among them the unit vectors that seed a
 masks cost something, so other products do without.
 """
 
+import math
 from collections.abc import Callable
 from functools import cache
 
@@ -19,6 +20,7 @@ from .rewriter import Rewriter, constant_number, filled, is_zero, zeros
 
 Support = Node | bool       # a boolean node, or one answer for all elements
 
+_KNOWN = 4096               # elements of a mask that is written out
 _DEPTH = 40                 # levels that are looked through; beyond, nothing is known
 
 
@@ -62,9 +64,10 @@ def _whole(s: Rewriter, found: Support, shape: tuple[int, ...]) -> Support:
 
 
 def _filled(s: Rewriter, found: Support, shape: tuple[int, ...]) -> Node:
-    """A support as a node of the whole shape."""
+    """A support as a node of the whole shape; a constant if it is small."""
     if isinstance(found, bool):
-        found = s.builder.constant(np.bool_(found))
+        small = math.prod(shape) <= _KNOWN
+        found = s.builder.constant(np.full(shape, found) if small else np.bool_(found))
     whole = _whole(s, found, shape)
     assert isinstance(whole, Node)
     return whole
