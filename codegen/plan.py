@@ -58,6 +58,11 @@ class Root:
         """Whether this is a reduction that keeps the outer axes."""
         return self.frame is not None
 
+    @property
+    def is_column(self) -> bool:
+        """Whether this is a reduction that keeps inner axes."""
+        return self.kind == "reduce" and not self.is_row and not self.full
+
 
 @dataclass(eq=False)
 class PlannedLoop:
@@ -103,8 +108,10 @@ def space(shape: tuple[int, ...]) -> tuple[int, ...]:
 class Plan:
     """Roots, nests and loops of a cluster's graph."""
 
-    def __init__(self, graph: Graph, kept: set[Node], assembled: set[Node]) -> None:
+    def __init__(self, graph: Graph, kept: set[Node], assembled: set[Node],
+                 apart: bool = False) -> None:
         self.graph = graph
+        self.apart = apart                       # whether columns have nests of their own
         self.kept = kept
         self.assembled = assembled
         self.users: dict[Node, list[Node]] = {}
@@ -322,6 +329,10 @@ class Plan:
     def _fits(self, root: Root, nest: PlannedNest) -> bool:
         if nest.alone:
             return False
+        if self.apart and (root.is_column or any(r.is_column for r in nest.roots)):
+            return root.is_column and all(
+                r.is_column and (r.outputs, r.domain) == (root.outputs, root.domain)
+                for r in nest.roots)
         if nest.frame:
             return root.domain[:nest.frame] == nest.domain[:nest.frame] and \
                 root.frame in (None, nest.frame)

@@ -374,7 +374,8 @@ class Compiled:
             graph = in_call_order(graph, flatten(args[-1])[0], flatten(kwargs)[0])
         by_element = is_by_element(graph if self.request.kind == "vmap" else staged.graph)
         source, graph = emit(graph, self.options.lane, by_element, self.options.annotate,
-                             self.options.target, self.options.accuracy)
+                             self.options.target, self.options.accuracy,
+                             self.options.deterministic)
         if isinstance(packing, SparsePacking) and packing.chunks is not None:
             source = chunked(source, packing.chunks)
         written = staged.written if self.request.kind in ("compile", "vmap") else ()
