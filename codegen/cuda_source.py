@@ -142,8 +142,8 @@ class _CudaPrinter(Printer):
         self.touched.add(total.parts)
         n = next(b.size for b in self.kernel.buffers if b.name == total.parts)
         value = Expression(f"{total.parts}[c]")
-        return [f"for (int c = threadIdx.x; c < {n}; c += blockDim.x) "
-                f"{self.updated(total.start.name, total.update.op, value)}"]
+        return [f"for (int c = threadIdx.x; c < {n}; c += blockDim.x)",
+                f"    {self.updated(total.start.name, total.update.op, value)}"]
 
     def _ends(self, launch: Launch) -> list[str]:
         out = [f"{t.start.name} = {self._combine(t.update)}({t.start.name});"
@@ -170,7 +170,7 @@ class _CudaPrinter(Printer):
         for name, s in sorted(every.items()):
             if f"{name}(" in used:
                 t = self.type_of(s.value.dtype)
-                step = self.updated("part[threadIdx.x]", s.op, Expression("part[threadIdx.x + k]"))
+                step = self.updated("part[threadIdx.x]", s.op, Expression("other"))
                 out.append(render("block.cu.j2", type=t, name=name, block=BLOCK, step=step).rstrip())
         return out
 

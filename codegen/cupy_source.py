@@ -1,6 +1,7 @@
 """Host code in CuPy, with a ``RawKernel`` for each launch of a fused kernel."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,8 @@ class CupyPrinter(NumpyPrinter):
         function, parameters = self.print_function()
         functions = [Function(function, parameters, self.lines), *self.functions.values()]
         text = module_text(functions, self.constants, bool(self.graph.guards),
-                           [CHECK] * any("check_index(" in line for line in self.lines))
+                           [*[text for _, text in self.helpers.values()],
+                            *[CHECK] * any("check_index(" in line for line in self.lines)])
         text = _with_kernels(text, self.raws)
         return Source(function, text, tuple(parameters), self.data, self.captured,
                       bool(self.graph.guards), on_device=True)
@@ -78,8 +80,19 @@ class CupyPrinter(NumpyPrinter):
         if isinstance(node.op, KernelOp):
             self.flush()
             self._launch(node, self.kernels[node])
+        elif node.op.bodies:
+            first = len(self.lines)
+            super().visit(node, position)
+            self.lines[first:] = self._all_on_device(self.lines[first:], node)
+            for key, function in self.functions.items():
+                self.functions[key] = function._replace(
+                    lines=self._all_on_device(function.lines, node))
         else:
             super().visit(node, position)
+
+    def _all_on_device(self, lines: Sequence[str], node: Node) -> list[str]:
+        return [line if line.lstrip().startswith("#") else self._on_device(line, node)
+                for line in lines]
 
     def _launch(self, node: Node, kernel: Kernel) -> None:
         results = [node] if isinstance(node.type, ArrayType) else \
@@ -96,7 +109,8 @@ class CupyPrinter(NumpyPrinter):
                 places[b.name] = self._given(a, b, b.name in by_pointer)
         self.comment(results[0] or node)
         for b, result in zip(whole.having("out"), results, strict=True):
-            name = self.name(result) if result is not None else self.names.unique(b.name)
+            name = self.name(result) if result is not None and result.origin and \
+                result.origin.name else self.names.unique("t" if b.name == "out" else b.name)
             places[b.name] = name
             self.lines.append(f"{name} = {_empty(b.shape, b.dtype)}")
             if result is not None:
@@ -142,6 +156,8 @@ class CupyPrinter(NumpyPrinter):
             return f"np.{b.dtype.name}({text})"
         if a in self.contiguous:
             return self.contiguous[a]
+        if by_pointer:
+            return f"cp.asarray({text}, np.{b.dtype.name})"
         if a.op is CONSTANT and text.isidentifier():
             return text
         name = text if a.op is INPUT else self.names.unique(
@@ -179,11 +195,14 @@ class CupyPrinter(NumpyPrinter):
     def express(self, node: Node) -> Expression:
         """The application, with CuPy's function in place of NumPy's."""
         expression = super().express(node)
+        if node.op is layout.transpose and expression.text.endswith(".mT"):
+            axes = ", ".join(map(str, node.params[0]))
+            expression = Expression(f"{expression.text[:-3]}.transpose({axes})")
         return expression._replace(text=self._on_device(expression.text, node))
 
     def store(self, node: Node, position: int) -> None:
         """Assignments that no kernel does: only those by masks and of complex numbers."""
-        if node.op is indexing.scatter_add and any(
+        if node.op is indexing.scatter_add and ("a",) in node.params[0] and any(
                 a.type.shape for a in node.args[2:]):
             self._refuse("np.add.at", node)
         super().store(node, position)
@@ -194,9 +213,6 @@ class CupyPrinter(NumpyPrinter):
             if module == "np" and name in OF_NUMPY:
                 return found[0]
             if module == "np" and name in ALSO_IN_CUPY:
-                if self.deterministic and name in ("cumsum", "cumprod"):
-                    self._refuse(f"{found[0]}, whose sums CuPy adds in another order at each run,",
-                                 node)
                 return f"cp.{name}"
             if f"{module}.{name}" in ALSO_IN_CUPYX:
                 return found[0]
@@ -218,21 +234,20 @@ def _on_host(node: Node) -> bool:
 
 def _empty(shape: tuple[int, ...], dtype: Any) -> str:
     size = str(shape[0]) if len(shape) == 1 else repr(shape)
-    kind = "" if dtype == np.float64 else ", bool" if dtype == bool else f", np.{dtype.name}"
+    kind = "" if dtype == np.float64 else ", bool" if dtype.kind == "b" else f", np.{dtype.name}"
     return f"cp.empty({size}{kind})"
 
 
 def _with_kernels(text: str, raws: list[str]) -> str:
-    """The module's text with its kernels above the first function."""
-    at = text.find("def ")
-    helper = text[:at].rstrip("\n")
-    imports = [line for line in helper.splitlines() if line.startswith(("import ", "from "))]
-    rest = "\n".join(line for line in helper.splitlines() if line not in imports).strip("\n")
-    imports = [line.replace("from scipy import", "from cupyx.scipy import") for line in imports]
-    body = text[at:].rstrip("\n")
-    head = "\n".join(["import cupy as cp", *imports])
-    if "np." in body + rest and "import numpy as np" not in imports:
-        head += "\nimport numpy as np"
-    parts = [head, *([rest] if rest else []), *raws]
-    return "\n\n".join(parts) + f"\n\n\n{body}\n"
-
+    """The module's text with its kernels above the first function or class."""
+    above, _, below = text.partition("\n\n\n")
+    lines = above.splitlines()
+    imports = [line.replace("from scipy import", "from cupyx.scipy import") for line in lines
+               if line.startswith(("import ", "from "))]
+    rest = "\n".join(line for line in lines if not line.startswith(("import ", "from "))).strip()
+    if re.search(r"\bnp\.", rest + below) and "import numpy as np" not in imports:
+        imports.append("import numpy as np")
+    imports.insert(sum(line.startswith("import tempfile") for line in imports),
+                   "import cupy as cp")
+    parts = ["\n".join(imports), *([rest] if rest else []), *raws]
+    return "\n\n".join(parts) + "\n\n\n" + below

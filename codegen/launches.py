@@ -212,6 +212,7 @@ class _Launches:
         launch = Launch("", kind, space, loops, self._before(loops))
         totals = []
         for name, update in updates.items():
+            assert name not in self.open, "a total of two launches"
             total = Total(self.starts[name], update)
             if launch.grid > 1:
                 total = replace(total, parts=self._buffer("parts", total.start.dtype,
@@ -297,9 +298,7 @@ class _Launches:
         for name, extent in points:
             place = place.times(extent) + variable(name)
         wraps = {s.name for s in walk(loops) if isinstance(s, Wrap)}
-        of_wraps = Index(tuple((n, c) for n, c in key.index.terms if n in wraps))
-        numbering = without_dead(tuple(x for s in loops for x in _only(
-            s, inside, Store(keys, place, Position(of_wraps)))))
+        numbering = without_dead(_numbering(loops, inside, wraps, keys, place))
         self._add(Launch("", "threads", points, numbering, self._before(numbering)))
         self.steps.append(Sort(keys, order))
         space = tuple((n, e) for n, e in extents.items() if n not in inside)
@@ -315,20 +314,31 @@ def _count(space: Space) -> int:
 
 
 def _groups(body: tuple[Statement, ...]) -> Iterator[list[Statement]]:
-    """Statements one by one; loops together that are pieces of one."""
+    """Statements one by one; loops together that are pieces of one.
+
+    What is computed between two pieces, for the second one, precedes the first.
+    """
     pieces: list[Statement] = []
+    between: list[Statement] = []
     for s in body:
         last = pieces[-1] if pieces else None
-        if pieces and not (isinstance(s, Loop) and isinstance(last, Loop)
-                           and s.name == last.name and s.start == last.stop):
-            yield pieces
-            pieces = []
-        if isinstance(s, Loop):
+        if isinstance(s, Loop) and isinstance(last, Loop) and s.name == last.name and \
+                s.start == last.stop:
+            yield from ([x] for x in between)
             pieces.append(s)
+            between = []
+        elif pieces and isinstance(s, (Let, Wrap)):
+            between.append(s)
         else:
-            yield [s]
+            if pieces:
+                yield pieces
+            yield from ([x] for x in between)
+            pieces, between = ([s], []) if isinstance(s, Loop) else ([], [])
+            if not pieces:
+                yield [s]
     if pieces:
         yield pieces
+    yield from ([x] for x in between)
 
 
 def _is_serial(loops: tuple[Statement, ...]) -> bool:
@@ -405,14 +415,25 @@ def _points(loops: tuple[Statement, ...], store: Store) -> list[str]:
     return [n for n in _extents(loops) if n in seen]
 
 
-def _only(s: Statement, inside: set[str], key: Store) -> tuple[Statement, ...]:
-    """A statement as far as the keys need it, without loops over other variables."""
-    if isinstance(s, Store):
-        return (key,)
-    if not isinstance(s, Loop):
-        return (s,)
-    body = tuple(x for b in s.body for x in _only(b, inside, key))
-    return (s._replace(body=body),) if s.name in inside else body
+def _numbering(body: tuple[Statement, ...], inside: set[str], wraps: set[str], keys: str,
+               place: Index) -> tuple[Statement, ...]:
+    """The statements, storing the places they store at; loops over other variables once."""
+    out: list[Statement] = []
+    seen: set[str] = set()
+    for s in body:
+        if isinstance(s, Store):
+            at = Index(tuple((n, c) for n, c in s.index.terms if n in wraps))
+            out.append(Store(keys, place, Position(at)))
+        elif not isinstance(s, Loop):
+            out.append(s)
+        else:
+            inner = _numbering(s.body, inside, wraps, keys, place)
+            if s.name in inside:
+                out.append(s._replace(body=inner))
+            elif s.name not in seen:
+                seen.add(s.name)
+                out += inner
+    return tuple(out)
 
 
 def _moved(s: Statement, old: str, new: str, at: Index) -> Statement:

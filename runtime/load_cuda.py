@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..codegen.source import Source
+from ..compiler.arraytype import ArrayType
 from ..compiler.errors import DeviceArrayError, NoDeviceError
+from ..compiler.trace.stage import definition
 
 
 def is_device_array(leaf: Any) -> bool:
@@ -27,23 +29,31 @@ def _copied(leaf: Any) -> Any:
     return found[()] if found.ndim == 0 else found
 
 
-def numbers_to_host(leaves: Sequence[Any]) -> list[Any]:
-    """The leaves with the GPU's single numbers as NumPy's; programs take those from the host."""
-    return [_copied(leaf) if is_device_array(leaf) and leaf.ndim == 0 else leaf
+def types_of(leaves: Iterable[Any]) -> list[Any]:
+    """The leaves with types in place of the GPU's arrays."""
+    return [ArrayType(leaf.shape, leaf.dtype) if is_device_array(leaf) else leaf
             for leaf in leaves]
 
 
-def check_device_arrays(inputs: Sequence[Any], names: Sequence[str]) -> None:
-    """The arrays among the arguments of a program for the GPU are there.
+def on_device(inputs: Sequence[Any], function: Any) -> list[Any]:
+    """Arguments as programs for the GPU take them: arrays there, single numbers here.
 
     Raises:
-        DeviceArrayError: if one is NumPy's.
+        DeviceArrayError: if an array is NumPy's.
+        NoDeviceError: if there is no GPU at all.
     """
-    for value, name in zip(inputs, names, strict=True):
-        if isinstance(value, np.ndarray):
+    out = []
+    for value in inputs:
+        if isinstance(value, np.ndarray) and value.ndim:
+            check_device()
             raise DeviceArrayError(
-                f"The argument {name} is an array of NumPy's, and target=\"cupy\" computes on "
-                "the GPU.", f"Pass cupy.asarray({name}), or leave target out.")
+                f"An argument is an array of NumPy's, of shape {value.shape}, and target=\"cupy\" "
+                "computes on the GPU.", "Pass cupy.asarray(array), or leave target out.",
+                definition(function))
+        one = is_device_array(value) and value.ndim == 0
+        out.append(_copied(value) if one else value[()] if isinstance(value, np.ndarray)
+                   else value)
+    return out
 
 
 def status() -> tuple[bool, str]:
