@@ -25,7 +25,7 @@ from .kernel import (
     atoms,
     walk,
 )
-from .launches import BLOCK, SLICE_NAME, Launch, Space, Total
+from .launches import SLICE_NAME, Launch, Space, Total
 from .template import render
 
 MOST_CALLS = 50          # of costly functions in one kernel; the compiler's time explodes with them
@@ -41,12 +41,14 @@ class CudaText:
         text: of the module.
         arguments: names of the kernel's buffers, in order; the last is ``fail`` if there is one.
         grid: number of blocks.
+        block: number of threads of each.
     """
 
     name: str
     text: str
     arguments: tuple[str, ...]
     grid: int
+    block: int
 
 
 def cuda_source(kernel: Kernel, launch: Launch, by_pointer: frozenset[str] = frozenset()
@@ -96,9 +98,9 @@ class _CudaPrinter(Printer):
         used = "\n".join(lines)
         above = [*self._tables(), *helpers(used, CUDA),
                  *self._blocks(used), *self._far(lines)]
-        text = render("kernel.cu.j2", above=above, name=launch.name, block=BLOCK,
+        text = render("kernel.cu.j2", above=above, name=launch.name, block=launch.block,
                       parameters=_broken(parameters), wraps=FAIL in names, lines=lines)
-        return CudaText(launch.name, text, tuple(names), launch.grid)
+        return CudaText(launch.name, text, tuple(names), launch.grid, launch.block)
 
     # -- around the body --------------------------------------------------------------------------
 
@@ -171,7 +173,7 @@ class _CudaPrinter(Printer):
             if f"{name}(" in used:
                 t = self.type_of(s.value.dtype)
                 step = self.updated("part[threadIdx.x]", s.op, Expression("other"))
-                out.append(render("block.cu.j2", type=t, name=name, block=BLOCK, step=step).rstrip())
+                out.append(render("block.cu.j2", type=t, name=name, block=self.launch.block, step=step).rstrip())
         return out
 
     def _tables(self) -> list[str]:

@@ -1,7 +1,7 @@
 """Host code in CuPy, with a ``RawKernel`` for each launch of a fused kernel."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,17 @@ from ..compiler.arraytype import ArrayType
 from ..compiler.errors import NotOnDeviceError
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph, Node
 from ..compiler.ops import indexing, layout
-from ..compiler.passes.fuse import KernelOp
+from ..compiler.passes.fuse import KernelOp, plain
 from .cuda_source import FAIL, CudaText, cuda_source
 from .cupy_names import ALSO_IN_CUPY, ALSO_IN_CUPYX, OF_NUMPY
 from .dialect import CUDA
 from .expression import Expression
 from .kernel import Buffer, Kernel
-from .launches import BLOCK, Launch, Sort, Step, launches
+from .launches import Launch, Sort, Step, launches
 from .literals import array_text
 from .native_source import fused
 from .numpy_source import NumpyPrinter, module_text
+from .scan import is_scan, scan
 from .source import Function, Source
 
 _NUMPY = re.compile(r"\b(np|linalg|special|fft)\.((?:\w+\.)*\w+)")
@@ -44,7 +45,7 @@ def cupy_source(graph: Graph, annotate: bool = True, deterministic: bool = True,
     """
     whole, found = fused(graph, CUDA)
     printer = CupyPrinter(whole, annotate, [n.op.name for n, _ in found])
-    printer.kernels = {n: k for n, k in found}
+    printer.kernels = dict(found)
     printer.deterministic = deterministic
     printer.options = ("-fmad=false",) if exact else ()
     return printer.run()
@@ -53,17 +54,24 @@ def cupy_source(graph: Graph, annotate: bool = True, deterministic: bool = True,
 class CupyPrinter(NumpyPrinter):
     """Prints a graph some of whose nodes are kernels, as code on CuPy's arrays."""
 
-    kernels: dict[Node, Kernel]
-    deterministic = True
-    options: tuple[str, ...] = ()
+    def __init__(self, graph: Graph, annotate: bool, taken: Iterable[str] = (),
+                 around: NumpyPrinter | None = None, apart: bool = False) -> None:
+        """Args as of :class:`NumpyPrinter`."""
+        super().__init__(graph, annotate, taken, around, apart)
+        self.kernels: dict[Node, Kernel] = {}
+        self.contiguous: dict[Node, str] = {}       # what kernels can take as it is
+        self.raws: list[str] = []
+        self.deterministic = True
+        self.options: tuple[str, ...] = ()
+        if isinstance(around, CupyPrinter):
+            self.raws, self.options = around.raws, around.options
+            self.deterministic = around.deterministic
 
     def run(self) -> Source:
         """The module of the graph's function."""
         self.globals |= {"cp", "check_index"}
         self.names.take("cp")
         self.names.take("check_index")
-        self.raws: list[str] = []
-        self.contiguous: dict[Node, str] = {}
         function, parameters = self.print_function()
         functions = [Function(function, parameters, self.lines), *self.functions.values()]
         text = module_text(functions, self.constants, bool(self.graph.guards),
@@ -80,6 +88,9 @@ class CupyPrinter(NumpyPrinter):
         if isinstance(node.op, KernelOp):
             self.flush()
             self._launch(node, self.kernels[node])
+        elif is_scan(node):
+            self.flush()
+            self._launch(node, scan(node, self.global_name(f"{plain(self.graph.name)}_{node.op.name}")))
         elif node.op.bodies:
             first = len(self.lines)
             super().visit(node, position)
@@ -142,7 +153,7 @@ class CupyPrinter(NumpyPrinter):
         self._raw(text)
         inside = "".join(f"{places[n]}, " for n in text.arguments)
         inside = inside if len(text.arguments) == 1 else inside[:-2]
-        self.lines.append(f"{text.name}(({text.grid},), ({BLOCK},), ({inside.rstrip()}))")
+        self.lines.append(f"{text.name}(({text.grid},), ({text.block},), ({inside.rstrip()}))")
 
     def _raw(self, text: CudaText) -> None:
         options = f", {self.options!r}" if self.options else ""
@@ -213,6 +224,8 @@ class CupyPrinter(NumpyPrinter):
             if module == "np" and name in OF_NUMPY:
                 return found[0]
             if module == "np" and name in ALSO_IN_CUPY:
+                if self.deterministic and name in ("cumsum", "cumprod"):
+                    self._refuse(f"{found[0]} that adds in the same order at every run", node)
                 return f"cp.{name}"
             if f"{module}.{name}" in ALSO_IN_CUPYX:
                 return found[0]

@@ -91,6 +91,11 @@ class Launch:
     atomic: bool = False
 
     @property
+    def block(self) -> int:
+        """Number of threads of a block, a power of two."""
+        return BLOCK
+
+    @property
     def size(self) -> int:
         """Number of points of the space."""
         return _count(self.space) * _count(self.points)
@@ -100,7 +105,7 @@ class Launch:
         """Number of blocks, which depends on shapes alone."""
         if self.kind == "finish":
             return 1
-        wanted = self.size if self.kind == "rows" else -(-self.size // BLOCK)
+        wanted = self.size if self.kind == "rows" else -(-self.size // self.block)
         return min(max(1, wanted), MOST_BLOCKS)
 
 
@@ -177,8 +182,9 @@ class _Launches:
         elif isinstance(first, Loop):
             loops = tuple(group)
             self._flush(only_if=not self.starts)
-            if _is_serial(loops):
-                self.last += loops
+            if _is_serial(loops) or (self.starts and _is_scan(loops)):
+                self.last += [*self.starts.values(), *loops]
+                self.starts = {}
             elif (key := _scattered(loops)) is not None:
                 self._scatter(loops, key)
             else:
@@ -205,7 +211,7 @@ class _Launches:
         inner = [s.stop - s.start for s in walk(loops) if isinstance(s, Loop)
                  and s.name not in names]
         kind = "rows" if max(inner, default=0) >= LONG_ROW and any(
-            isinstance(s, Start) for s in walk(loops)) else "threads"
+            isinstance(s, Start) for s in walk(loops)) and not _is_scan(loops) else "threads"
         begun = {s.name for s in walk(loops) if isinstance(s, Start)}
         updates = {s.name: s for s in walk(loops) if isinstance(s, Update) and
                    s.name not in begun}
@@ -344,6 +350,16 @@ def _groups(body: tuple[Statement, ...]) -> Iterator[list[Statement]]:
 def _is_serial(loops: tuple[Statement, ...]) -> bool:
     """Whether this is the copy of constants into a stack of numbers, which are stored later."""
     return len(loops) == 1 and isinstance(loops[0], Loop) and loops[0].name == "c"
+
+
+def _is_scan(loops: tuple[Statement, ...]) -> bool:
+    """Whether a loop reads what it accumulates, so that its iterations have an order."""
+    for loop in walk(loops):
+        if isinstance(loop, Loop):
+            sums = {s.name for s in loop.body if isinstance(s, Update)}
+            if any(n in sums for s in loop.body for n in names_in(s)):
+                return True
+    return False
 
 
 def _prefix(loop: Loop) -> tuple[str, ...]:

@@ -158,7 +158,7 @@ class _Fusion:
                 nodes = clusters[level]
                 suffix = f"_{sum(k <= level for k in clusters)}" if several else ""
                 outputs = [n for n in nodes if n in needed or self._leaves_cluster(n, level)]
-                self._emit(builder, f"{_plain(graph.name)}_kernel{suffix}", nodes, outputs, new)
+                self._emit(builder, f"{plain(graph.name)}_kernel{suffix}", nodes, outputs, new)
             for node in later:
                 self._copy(builder, node, new)
         for guard in graph.guards:
@@ -227,7 +227,7 @@ class _Fusion:
             stack.pop()
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """A name of letters that every compiler and linker knows."""
     return re.sub(r"\W", lambda c: f"u{ord(c[0]):x}", name, flags=re.ASCII)
 

@@ -1,26 +1,38 @@
 """Graphs as modules on the stand-in for CuPy, their kernels compiled in one go."""
 
+import importlib
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from wengert.codegen import launches
 from wengert.codegen.cupy_source import cupy_source
-from wengert.codegen.kernel_text import format_kernel, parse_kernel
-from wengert.codegen.kernel_verify import verify_kernel
 
 HERE = Path(__file__).parent
+FOLDERS = (str(HERE / "standin"), str(HERE / "shim"), str(HERE))
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
+ORDERS = (0, 1 + 4, 2 + 16)      # threads and blocks forwards, backwards, at random
 
 
+@contextmanager
 def standin():
-    """The stand-in for CuPy; it is what ``import cupy`` gives from here on."""
-    for folder in (HERE / "standin", HERE / "shim"):
-        if str(folder) not in sys.path:
-            sys.path.insert(0, str(folder))
-    import cupy  # noqa: PLC0415
-    assert "fake" in cupy.__version__
-    return cupy
+    """While this is open, ``import cupy`` gives the stand-in."""
+    sys.path[:0] = FOLDERS
+    before = {n: sys.modules.pop(n) for n in list(sys.modules) if _is_ours(n)}
+    try:
+        yield importlib.import_module("cupy")
+    finally:
+        for folder in FOLDERS:
+            sys.path.remove(folder)
+        for name in [n for n in sys.modules if _is_ours(n)]:
+            del sys.modules[name]
+        sys.modules.update(before)
+
+
+def _is_ours(name):
+    return name.partition(".")[0] in ("cupy", "cupyx", "emulator")
 
 
 class Module:
@@ -31,37 +43,40 @@ class Module:
         self.space = dict(source.data)
         exec(compile(source.text, f"<{source.name}>", "exec"), self.space)
         self.space.update(source.captured)
-        raw = standin().RawKernel
+        raw = sys.modules["cupy"].RawKernel
         self.kernels = {n: k for n, k in self.space.items() if isinstance(k, raw)}
 
-    def __call__(self, *args):
+    def __call__(self, *args, order=0):
         """All results on the host, as a tuple."""
-        cp = standin()
+        cp = sys.modules["cupy"]
+        cp.ORDER = order
         given = [cp.asarray(a) if isinstance(a, np.ndarray) and a.ndim else a for a in args]
         result = self.space[self.source.name](*given)
         result = result if type(result) is tuple else (result,)
         return tuple(r.get() if isinstance(r, cp.ndarray) else np.asarray(r) for r in result)
 
 
-def modules(graphs, **options):
-    """A module for each graph, or the error that says why there is none; none is compiled yet."""
-    out = []
+def small_pieces(monkeypatch):
+    """Blocks, grids, rows and slices so small that every kind of launch is used everywhere."""
+    for name, value in {"BLOCK": 8, "MOST_BLOCKS": 3, "LONG_ROW": 2, "SLICE": 1}.items():
+        monkeypatch.setattr(launches, name, value)
+
+
+def modules(graphs, check=True, **options):
+    """A module for each graph, all their kernels compiled for the shim in one go."""
+    found = []
     for i, graph in enumerate(graphs):
         name = f"f{i}_{graph.name}" if graph.name.isascii() else f"f{i}"
-        out.append(Module(cupy_source(replace(graph, name=name), annotate=False, **options)))
-    return out
+        found.append(Module(cupy_source(replace(graph, name=name), annotate=False, **options)))
+    texts = texts_of(found)
+    if texts:
+        importlib.import_module("emulator").batch(texts, check)
+    return found
 
 
 def texts_of(found):
     """Text and name of all kernels."""
     return [(k.code, n) for m in found for n, k in m.kernels.items()]
-
-
-def compile_all(found, check=True):
-    """Compile the kernels of many modules for the shim, in one go."""
-    standin()
-    import emulator  # noqa: PLC0415
-    emulator.batch(texts_of(found), check)
 
 
 def close(got, expected, message, double=1e-12, single=1e-5):
@@ -75,7 +90,3 @@ def close(got, expected, message, double=1e-12, single=1e-5):
         finite = np.abs(b[np.isfinite(b)])
         np.testing.assert_allclose(a, b, rtol=tol, atol=tol * max(1.0, finite.max(initial=0.0)),
                                    err_msg=str(message))
-
-
-__all__ = ["ARCHITECTURES", "Module", "close", "compile_all", "format_kernel", "modules",
-           "parse_kernel", "standin", "texts_of", "verify_kernel"]
