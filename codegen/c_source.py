@@ -180,7 +180,8 @@ class Printer:
         self.scratch_size = offset
         self.fail = f"p[{position + 1}]"
         for b in self.kernel.having("table"):
-            numbers = ", ".join(literal(v, b.dtype, self.dialect).text for v in np.asarray(b.value).ravel())
+            numbers = ", ".join(literal(v, b.dtype, self.dialect).text
+                                for v in np.asarray(b.value).ravel())
             self.tables.append(f"static const {self.type(b)} {self.kernel.name}_{b.name}"
                                f"[{b.size}] = {{{numbers}}};")
 

@@ -42,7 +42,7 @@ def cut(statements: Sequence[Statement], partial: Sequence[Any], columns: Sequen
         columns: ``(node, buffer, operator, root)`` of reductions that keep inner axes.
         lowering: gives scratch buffers and stores results.
     """
-    if lowering.chunks or not columns and _is_one_chain(statements):
+    if lowering.chunks or (not columns and _is_one_chain(statements)):
         statements = [merged(s) if isinstance(s, Loop) else s for s in statements]
     loops = [s for s in statements if isinstance(s, Loop)]
     fills, combined = [], []

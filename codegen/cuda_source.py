@@ -71,6 +71,7 @@ class _CudaPrinter(Printer):
         self.parallel = dict(launch.space) | dict(launch.points)
         self.rows = launch.kind == "rows"
         self.depth = 0                       # loops of a row around what is printed
+        self.later: set[str] = set()         # accumulators that loops after this one update
         self.changed: set[str] = set()       # buffers that launch stores into
 
     def text(self) -> CudaText:
@@ -173,7 +174,8 @@ class _CudaPrinter(Printer):
             if f"{name}(" in used:
                 t = self.type_of(s.value.dtype)
                 step = self.updated("part[threadIdx.x]", s.op, Expression("other"))
-                out.append(render("block.cu.j2", type=t, name=name, block=self.launch.block, step=step).rstrip())
+                out.append(render("block.cu.j2", type=t, name=name, block=self.launch.block,
+                                  step=step).rstrip())
         return out
 
     def _tables(self) -> list[str]:
@@ -251,7 +253,7 @@ class _CudaPrinter(Printer):
         begun = {x.name for x in walk(s.body) if isinstance(x, Start)}
         totals = {t.start.name for t in self.launch.totals}
         updates = {x.name: x for x in walk(s.body) if isinstance(x, Update)
-                   and x.name not in begun | totals}
+                   and x.name not in begun | totals | self.later}
         for name, x in updates.items():
             self.lines.append(f"{indent}{name} = {self._combine(x)}({name});")
         if any(isinstance(x, Store) and x.buffer in self.read for x in walk(s.body)):
@@ -262,7 +264,8 @@ class _CudaPrinter(Printer):
             super()._print(statements, indent)
             return
         totals = {t.start.name for t in self.launch.totals}
-        for s in statements:
+        for i, s in enumerate(statements):
+            self.later = {x.name for x in walk(tuple(statements[i + 1:])) if isinstance(x, Update)}
             alone = isinstance(s, Store) or (isinstance(s, Update) and s.name in totals)
             if not alone:
                 super()._print((s,), indent)

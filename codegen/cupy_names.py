@@ -1,10 +1,12 @@
-"""What CuPy (14) has of NumPy's and SciPy's functions: a fact of that package, which may be absent."""
+"""What CuPy (14) has of NumPy's and SciPy's functions: facts of a package that may be absent."""
+
+import re
 
 # Types and numbers are NumPy's, on the host.
-OF_NUMPY = frozenset("""bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32
-float64 complex64 complex128 inf nan pi e newaxis s_""".split())
+OF_NUMPY = frozenset(re.findall(r"\S+", """bool bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32
+float64 complex64 complex128 inf nan pi e newaxis s_"""))
 
-ALSO_IN_CUPY = frozenset("""
+ALSO_IN_CUPY = frozenset(re.findall(r"\S+", """
 abs absolute add all amax amin angle any append arange arccos arccosh arcsin arcsinh arctan arctan2
 arctanh argmax argmin argpartition argsort argwhere around array array_equal asarray
 ascontiguousarray atleast_1d atleast_2d atleast_3d average bincount bitwise_and bitwise_or
@@ -28,11 +30,11 @@ linalg.cholesky linalg.det linalg.eigh linalg.eigvalsh linalg.inv linalg.lstsq l
 linalg.norm linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.svd linalg.tensorsolve
 fft.fft fft.ifft fft.rfft fft.irfft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn
 fft.rfft2 fft.irfft2 fft.hfft fft.ihfft fft.fftshift fft.ifftshift fft.fftfreq fft.rfftfreq
-""".split())
+"""))
 
 ALSO_IN_CUPYX = frozenset(
-    [f"special.{n}" for n in """beta betainc betaln digamma entr erf erfc erfcinv erfcx erfinv exp1
+    [f"special.{n}" for n in re.findall(r"\S+", """beta betainc betaln digamma entr erf erfc erfcinv erfcx erfinv exp1
      expi expit gamma gammainc gammaincc gammaln huber i0 i0e i1 i1e j0 j1 kl_div log1p log_ndtr
      logit loggamma logsumexp ndtr ndtri poch polygamma psi rel_entr sinc softmax log_softmax
-     xlog1py xlogy y0 y1 yn zeta""".split()]
-    + [f"linalg.{n}" for n in "lu lu_factor lu_solve solve_triangular".split()])
+     xlog1py xlogy y0 y1 yn zeta""")]
+    + [f"linalg.{n}" for n in ("lu", "lu_factor", "lu_solve", "solve_triangular")])

@@ -90,7 +90,8 @@ class CupyPrinter(NumpyPrinter):
             self._launch(node, self.kernels[node])
         elif is_scan(node):
             self.flush()
-            self._launch(node, scan(node, self.global_name(f"{plain(self.graph.name)}_{node.op.name}")))
+            wish = f"{plain(self.graph.name)}_{node.op.name}"
+            self._launch(node, scan(node, self.global_name(wish)))
         elif node.op.bodies:
             first = len(self.lines)
             super().visit(node, position)

@@ -78,12 +78,12 @@ _OF_CUDA = frozenset(re.findall(r"\w+", """
     operator or or_eq private protected public reinterpret_cast requires static_assert static_cast
     template this thread_local throw try typeid typename using virtual wchar_t xor xor_eq
     threadIdx blockIdx blockDim gridDim warpSize dim3 size_t min max printf assert thread key keys
-    order point rest run slice part other call k cp rsqrt rcbrt sinpi cospi erfinv normcdf atomicAdd atomicMax
-    uint"""))
+    order point rest run slice part other call k cp rsqrt rcbrt sinpi cospi erfinv normcdf
+    atomicAdd atomicMax uint"""))
 # What takes long to compile, with the number of operands.
 TRANSCENDENTAL: Mapping[str, int] = {n + f: 2 if n in ("atan2", "hypot", "pow", "fmod") else 1
                                      for n in (*_BASE, *_LATER, "fmod") for f in ("", "f")} | {
-    n + f: 2 if "add" in n or ("log" in n and n[0] == "x") else 1 for n in HELPERS for f in ("", "f")
+    n + f: 2 if "add" in n or n.startswith("xlog") else 1 for n in HELPERS for f in ("", "f")
     if n not in ("modulo", "floored")}
 CUDA = Dialect("cupy", {**C.types, "int64": "long long"}, reserved=C.reserved | _OF_CUDA, special={
     "nan": "__longlong_as_double(0x7ff8000000000000LL)", "nanf": "__int_as_float(0x7fc00000)",

@@ -244,6 +244,7 @@ def vmap(function: Function | None = None, in_axes: Any = 0, out_axes: Any = 0, 
         target: what is emitted.
         lane: as for :func:`grad`.
         accuracy: as for :func:`grad`.
+        deterministic: as for :func:`grad`.
 
     Raises:
         BatchAxisError: if an argument lacks the axis, or the lengths differ.

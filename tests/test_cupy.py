@@ -126,7 +126,7 @@ def rows_of_the_table(stride):
             for one in every[::stride]:
                 try:
                     graph = graph_of(op, one)
-                except (TypeError, ValueError, KeyError):
+                except (TypeError, ValueError, KeyError, NotImplementedError):
                     continue
                 if all(n.type is not None and is_computable(n) for n in graph.nodes
                        if n.args) and graph.nodes[-1].args:

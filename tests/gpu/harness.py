@@ -49,7 +49,7 @@ class Module:
     def __call__(self, *args, order=0):
         """All results on the host, as a tuple."""
         cp = sys.modules["cupy"]
-        cp.ORDER = order
+        sys.modules["cupy.device"].order = order
         given = [cp.asarray(a) if isinstance(a, np.ndarray) and a.ndim else a for a in args]
         result = self.space[self.source.name](*given)
         result = result if type(result) is tuple else (result,)
