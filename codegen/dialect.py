@@ -77,8 +77,8 @@ _OF_CUDA = frozenset(re.findall(r"\w+", """
     delete dynamic_cast explicit export friend mutable namespace new noexcept not not_eq nullptr
     operator or or_eq private protected public reinterpret_cast requires static_assert static_cast
     template this thread_local throw try typeid typename using virtual wchar_t xor xor_eq
-    threadIdx blockIdx blockDim gridDim warpSize dim3 size_t min max printf assert thread key keys
-    order point rest run slice part other call k cp rsqrt rcbrt sinpi cospi erfinv normcdf
+    threadIdx blockIdx blockDim gridDim warpSize dim3 size_t min max printf assert thread key
+    point rest slice cp rsqrt rcbrt sinpi cospi erfinv normcdf
     atomicAdd atomicMax uint"""))
 # What takes long to compile, with the number of operands.
 TRANSCENDENTAL: Mapping[str, int] = {n + f: 2 if n in ("atan2", "hypot", "pow", "fmod") else 1

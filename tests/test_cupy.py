@@ -29,6 +29,7 @@ from wengert.codegen.kernel_interpret import interpret_kernel
 from wengert.codegen.kernel_text import format_kernel, parse_kernel
 from wengert.codegen.kernel_verify import verify_kernel
 from wengert.codegen.native_source import fused
+from wengert.compiler import errors
 from wengert.compiler.interpret import interpret
 from wengert.compiler.ops.table import TABLE
 from wengert.compiler.passes.computable import is_computable
@@ -148,7 +149,7 @@ def random_cases(seeds):
         try:
             graph = wg.vjp(program, (0, 1)).specialize(
                 *args, program(*args)).graph
-        except wg.errors.WengertError:
+        except errors.WengertError:
             continue
         yield f"random {seed}", graph, [*args, *program(*args)]
 
