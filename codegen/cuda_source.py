@@ -27,6 +27,7 @@ from .kernel import (
 )
 from .launches import SLICE_NAME, Launch, Space, Total
 from .template import render
+from .wrap import WIDTH as PAGE
 
 MOST_CALLS = 50          # of costly functions in one kernel; the compiler's time explodes with them
 FAIL = "fail"
@@ -99,8 +100,9 @@ class _CudaPrinter(Printer):
         used = "\n".join(lines)
         above = [*self._tables(), *helpers(used, CUDA),
                  *self._blocks(used), *self._far(lines)]
+        indent = len(f"void {launch.name}(")
         text = render("kernel.cu.j2", above=above, name=launch.name, block=launch.block,
-                      parameters=_broken(parameters), wraps=FAIL in names, lines=lines)
+                      parameters=_broken(parameters, indent), wraps=FAIL in names, lines=lines)
         return CudaText(launch.name, text, tuple(names), launch.grid, launch.block)
 
     # -- around the body --------------------------------------------------------------------------
@@ -117,9 +119,10 @@ class _CudaPrinter(Printer):
             first = "(long long)blockIdx.x * blockDim.x + threadIdx.x"
             step = "(long long)gridDim.x * blockDim.x"
         inside = [f"    {line}" for line in body]
+        head: list[str] = []
         if launch.kind == "owners":
             inside = self._owned(body)
-            name, head = "thread", []
+            name = "thread"
         else:
             name, head = _unravelled("thread", launch.space)
         return [*starts, f"for (long long {name} = {first}; {name} < {launch.size};",
@@ -301,11 +304,13 @@ def _unravelled(name: str, space: Space, value: str = "") -> tuple[str, list[str
     return name, out[::-1]
 
 
-def _broken(parameters: Sequence[str]) -> list[str]:
+def _broken(parameters: Sequence[str], indent: int) -> list[str]:
+    """Parameters in lines, the first of which begins further right."""
     lines = [""]
     for i, p in enumerate(parameters):
         piece = p + ("," if i < len(parameters) - 1 else "")
-        if lines[-1] and len(lines[-1]) + len(piece) > 84:
+        width = PAGE - (indent if len(lines) == 1 else 4)
+        if lines[-1] and len(lines[-1]) + len(piece) >= width:
             lines.append("")
         lines[-1] = f"{lines[-1]} {piece}" if lines[-1] else piece
     return lines

@@ -254,7 +254,8 @@ def _empty(shape: tuple[int, ...], dtype: Any) -> str:
 
 def _with_kernels(text: str, raws: list[str]) -> str:
     """The module's text with its kernels above the first function or class."""
-    above, _, below = text.partition("\n\n\n")
+    above, _, below = ("", "", text) if text.startswith(("def ", "class ")) else \
+        text.partition("\n\n\n")
     lines = above.splitlines()
     imports = [line.replace("from scipy import", "from cupyx.scipy import") for line in lines
                if line.startswith(("import ", "from "))]

@@ -17,6 +17,7 @@ import numpy as np
 from ..compiler.ops import arithmetic
 from .kernel import (
     Buffer,
+    Const,
     Index,
     Kernel,
     Let,
@@ -254,7 +255,7 @@ class _Launches:
         kept = [n for n in found[0][1] if n in found[0][0].index.names]
         assert all([n for n in around if n in s.index.names] == kept for s, around in found)
         self.pure = [s for s in body if isinstance(s, (Let, Wrap))]
-        loops = tuple(s for s in body if not isinstance(s, (Let, Wrap)))
+        loops: tuple[Statement, ...] = tuple(s for s in body if not isinstance(s, (Let, Wrap)))
         extents = _extents(loops)
         space = tuple((n, extents[n]) for n in kept)
         along = next(n for n in found[0][1] if n not in kept)
@@ -272,11 +273,12 @@ class _Launches:
             loops = tuple(_moved(s, store.buffer, parts, at) for s in loops)
             total = self.names.unique("total")
             fill = next(s for s, _ in _stores(body) if s.buffer == store.buffer)
-            identity = fill.value
-            combined += [Start(total, buffer.dtype, identity.value),   # type: ignore[union-attr]
+            assert isinstance(fill.value, Const)
+            assert store.op is not None
+            combined += [Start(total, buffer.dtype, fill.value.value),
                          Loop("c", 0, n_slices, (Update(total, store.op, Load(
                              parts, variable("c").times(buffer.size) + store.index,
-                             buffer.dtype)),)),                        # type: ignore[arg-type]
+                             buffer.dtype)),)),
                          Store(store.buffer, store.index, Ref(total, buffer.dtype))]
         self._add(Launch("", "threads", ((SLICE_NAME, n_slices), *space), loops,
                          self._before(loops), cut=(along, extents[along], size)))

@@ -143,7 +143,7 @@ def test_the_source_needs_neither_cupy_nor_a_gpu():
     f.specialize(np.ones(3))
     assert "import cupy as cp" in f.source
     assert "cp.RawKernel" in f.source
-    wg.grad(energy, target="cupy").specialize(ArrayType((3,), np.float32))
+    wg.grad(energy, target="cupy").specialize(ArrayType((3,), np.dtype(np.float32)))
 
 
 def test_without_a_gpu_the_error_says_what_is_missing():
