@@ -109,7 +109,9 @@ class CupyPrinter(NumpyPrinter):
     def _launch(self, node: Node, kernel: Kernel) -> None:
         results = [node] if isinstance(node.type, ArrayType) else \
             [self.picks.get(node, {}).get(i) for i in range(len(node.type))]
-        whole, steps = launches(kernel, self.deterministic)
+        known = {b.name: a.value for b, a in zip(kernel.having("in", "scalar"), node.args,
+                                                 strict=True) if a.op is CONSTANT}
+        whole, steps = launches(kernel, self.deterministic, known)
         given = whole.having("in", "scalar")
         by_pointer = frozenset(b.name for b, a in zip(given, node.args, strict=True)
                                if b.role == "scalar" and not _on_host(a))
@@ -132,6 +134,7 @@ class CupyPrinter(NumpyPrinter):
         for b in whole.having("scratch", "order"):
             if b.name in used or any(isinstance(s, Sort) and b.name == s.order for s in steps):
                 places[b.name] = self.names.unique(b.name)
+        places |= {b.name: self._table(b.value, b.name) for b in whole.having("fixed")}
         if FAIL in used:
             places[FAIL] = self.names.unique(FAIL)
             self.lines.append(f"{places[FAIL]} = cp.zeros(1, np.uint64)")
@@ -193,7 +196,11 @@ class CupyPrinter(NumpyPrinter):
         if node.op is CAPTURED:
             found = super().constant(node)
             return Expression(f"cp.asarray({found.text})")
-        name = self.global_name("table")
+        return Expression(self._table(value, "table"))
+
+    def _table(self, value: Any, wish: str) -> str:
+        """The name of an array of the module's, in the GPU's memory."""
+        name = self.global_name(wish)
         spelled = array_text(np.asarray(value))
         if spelled is None:
             self.constants.append(f"# {name}: {value.dtype} array of shape {value.shape}, "
@@ -202,7 +209,7 @@ class CupyPrinter(NumpyPrinter):
             self.constants.append(f"{name} = cp.asarray({name})")
         else:
             self.constants.append(f"{name} = cp.asarray({spelled})")
-        return Expression(name)
+        return name
 
     def express(self, node: Node) -> Expression:
         """The application, with CuPy's function in place of NumPy's."""

@@ -9,8 +9,9 @@ thread that adds in the order in which the array says: every result has one owne
 each tree is a function of the shapes alone, so results are the same at every run.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from .kernel import (
     Let,
     Load,
     Loop,
+    Nest,
     Position,
     Ref,
     Start,
@@ -36,6 +38,7 @@ from .kernel import (
     walk,
     without_dead,
 )
+from .kernel_interpret import interpret_kernel
 from .names import Names
 
 BLOCK = 256              # threads of a block
@@ -121,15 +124,18 @@ class Sort:
 Step = Launch | Sort
 
 
-def launches(kernel: Kernel, deterministic: bool = True) -> tuple[Kernel, tuple[Step, ...]]:
+def launches(kernel: Kernel, deterministic: bool = True,
+             constants: Mapping[str, Any] | None = None) -> tuple[Kernel, tuple[Step, ...]]:
     """The kernel, with the memory that launches need, and the launches.
 
     Args:
         kernel: that was lowered without chunks.
         deterministic: whether results are to be the same at every run; if not, numbers are added
             through index arrays in whatever order threads come.
+        constants: values of arguments that are known; index arrays among them are sorted now, and
+            buffers of the role ``fixed`` have their keys and order.
     """
-    found = _Launches(kernel, deterministic)
+    found = _Launches(kernel, deterministic, constants or {})
     found.run()
     kernel = replace(kernel, buffers=(*kernel.buffers, *found.extra))
     launched = [s for s in found.steps if isinstance(s, Launch)]
@@ -140,8 +146,9 @@ def launches(kernel: Kernel, deterministic: bool = True) -> tuple[Kernel, tuple[
 
 
 class _Launches:
-    def __init__(self, kernel: Kernel, deterministic: bool) -> None:
+    def __init__(self, kernel: Kernel, deterministic: bool, constants: Mapping[str, Any]) -> None:
         self.kernel = kernel
+        self.constants = constants
         self.deterministic = deterministic
         taken = {b.name for b in kernel.buffers} | {SLICE_NAME}
         for nest in kernel.nests:
@@ -299,19 +306,41 @@ class _Launches:
             self._add(Launch("", "threads", space, loops, self._before(loops), atomic=True))
             return
         n = _count(points)
-        keys = self._buffer("keys", np.dtype(np.int64), n)
-        order = self._buffer("order", np.dtype(np.int64), n, "order")
+        number = np.dtype(np.int64)
+        keys = self._buffer("keys", number, n)
+        order = self._buffer("order", number, n, "order")
         inside = {n for n, _ in points}
         place = Index()
         for name, extent in points:
             place = place.times(extent) + variable(name)
         wraps = {s.name for s in walk(loops) if isinstance(s, Wrap)}
         numbering = without_dead(_numbering(loops, inside, wraps, keys, place))
-        self._add(Launch("", "threads", points, numbering, self._before(numbering)))
-        self.steps.append(Sort(keys, order))
+        before = self._before(numbering)
+        found = self._known(keys, n, (*before, *numbering))
+        if found is None:
+            self._add(Launch("", "threads", points, numbering, before))
+            self.steps.append(Sort(keys, order))
+        else:
+            sorted_now = np.argsort(found, kind="stable")
+            self.extra[-2:] = [Buffer(keys, number, (n,), "fixed", found),
+                               Buffer(order, number, (n,), "fixed", sorted_now)]
         space = tuple((n, e) for n, e in extents.items() if n not in inside)
         self._add(Launch("", "owners", space, loops, self._before(loops), points=points,
                          keys=keys, order=order))
+
+
+    def _known(self, keys: str, n: int, numbering: tuple[Statement, ...]) -> Any:
+        """The keys, if they depend on constants alone."""
+        loads = {a.buffer for s in walk(numbering) for a in atoms(s) if isinstance(a, Load)}
+        scalars = {b.name for b in self.kernel.having("scalar")}
+        tables = {b.name for b in self.kernel.having("table")}
+        if loads - tables - set(self.constants) or any(
+                name in scalars for s in walk(numbering) for name in names_in(s)):
+            return None
+        given = [b for b in self.kernel.having("in") if b.name in self.constants]
+        out = Buffer(keys, np.dtype(np.int64), (n,), "out")
+        small = Kernel("keys", (*given, *self.kernel.having("table"), out), (Nest(numbering),))
+        return interpret_kernel(small, [self.constants[b.name] for b in given])[0]
 
 
 # -- what loops are like --------------------------------------------------------------------------

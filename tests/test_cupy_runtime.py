@@ -266,3 +266,17 @@ def test_the_last_of_several_assignments_counts(cp):
     k, v = np.array([2, 0, 2, -2]), np.array([1.0, 2.0, 3.0, 4.0])
     got = wg.compile(f)(cp.asarray(np.zeros(4)), cp.asarray(k), cp.asarray(v)).get()
     assert got.tolist() == f(np.zeros(4), k, v).tolist()
+
+
+def test_constant_index_arrays_are_sorted_once(cp):
+    k = np.random.default_rng(0).integers(-20, 20, 300)
+
+    def f(x):
+        return np.sum(x[np.array(list(map(int, k)))] ** 3) + np.sum(x[[2, 2, 0]] ** 2)
+    g = wg.grad(f)
+    x = np.linspace(0.0, 1.0, 20)
+    assert g(cp.asarray(x)).get().tobytes() == g(cp.asarray(x)).get().tobytes()
+    np.testing.assert_allclose(g(cp.asarray(x)).get(), g(x), rtol=1e-12)
+    text = wg.grad(f, target="cupy").specialize(x).source.text
+    assert "argsort" not in text
+    assert "order = cp.asarray(" in text
