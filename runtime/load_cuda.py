@@ -19,6 +19,13 @@ def is_device_array(leaf: Any) -> bool:
     return kind.__name__ == "ndarray" and kind.__module__.partition(".")[0] == "cupy"
 
 
+def share_memory(a: Any, b: Any) -> bool:
+    """Whether two arguments may be arrays of the same memory, here or on the GPU."""
+    if is_device_array(a) and is_device_array(b):
+        return bool(importlib.import_module("cupy").may_share_memory(a, b))
+    return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
+
+
 def to_host(leaves: Iterable[Any]) -> list[Any]:
     """The leaves with copies of the GPU's arrays."""
     return [_copied(leaf) if is_device_array(leaf) else leaf for leaf in leaves]

@@ -1,6 +1,8 @@
 """Calls of programs for the GPU: which are chosen, what is refused, what is the same as NumPy's."""
 
 import importlib
+import importlib.util
+import pickle
 import re
 import sys
 
@@ -280,3 +282,29 @@ def test_constant_index_arrays_are_sorted_once(cp):
     text = wg.grad(f, target="cupy").specialize(x).source.text
     assert "argsort" not in text
     assert "order = cp.asarray(" in text
+
+
+def test_arguments_that_share_memory_and_are_written_to(cp):
+    def f(x, y):
+        x[0] = 5.0
+        return np.sum(x * y)
+    x = cp.asarray(np.ones(3))
+    with pytest.raises(errors.MutationError, match="shares memory"):
+        wg.compile(f)(x, x)
+    assert float(wg.compile(f)(x, cp.asarray(np.ones(3)))) == 7.0
+
+
+def test_programs_for_the_gpu_are_saved_and_pickled(cp, tmp_path):
+    f = wg.value_and_grad(energy)
+    x = cp.asarray(np.linspace(0.0, 1.0, 5))
+    value, slope = f(x)
+    device = f._device
+    path = device.save(tmp_path / "energy.py")
+    spec = importlib.util.spec_from_file_location("energy", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    again, slope_again = module.energy_value_and_grad(x)
+    assert float(again) == float(value)
+    assert slope_again.get().tobytes() == slope.get().tobytes()
+    copied = pickle.loads(pickle.dumps(wg.grad(energy, target="cupy")))
+    assert copied(x).get().tobytes() == slope.get().tobytes()
