@@ -22,6 +22,7 @@ from .kernel import (
     Atom,
     Buffer,
     Const,
+    DType,
     Kernel,
     Let,
     Load,
@@ -41,8 +42,8 @@ from .template import render
 
 WIDTH = 80
 ALIGNMENT = 64
-_CALLED = re.compile(r"\b([a-z]\w*)\(")
-_SIGNS: dict[Op, str] = {arithmetic.add: "+", arithmetic.mul: "*",
+CALLED = re.compile(r"\b([a-z]\w*)\(")
+SIGNS: dict[Op, str] = {arithmetic.add: "+", arithmetic.mul: "*",
                          comparison.logical_or: "||", comparison.logical_and: "&&"}
 
 
@@ -67,17 +68,17 @@ def c_source(kernels: Sequence[Kernel], accuracy: str = "fast", dialect: Dialect
     tables: list[str] = []
     scratch = {}
     for kernel in kernels:
-        printer = _Printer(kernel, dialect)
+        printer = Printer(kernel, dialect)
         functions += printer.run()
         tables += printer.tables
         scratch[kernel.name] = printer.scratch_size
     body = "\n".join(line for lines in functions for line in lines)
-    helpers = _helpers(body, dialect)
-    called = set(_CALLED.findall(body + "\n".join(helpers)))
+    functions_used = helpers(body, dialect)
+    called = set(CALLED.findall(body + "\n".join(functions_used)))
     vector = dialect.vectorised if accuracy == "fast" else ((), ())
     declarations = [[_declared(n, f) for n in names for f in ("", "f") if n + f in called]
                     for names in vector]
-    text = render("kernels.c.j2", name=kernels[0].name, tables=tables, helpers=helpers,
+    text = render("kernels.c.j2", name=kernels[0].name, tables=tables, helpers=functions_used,
                   functions=functions, base=declarations[0], later=declarations[1],
                   reductions=_reductions(kernels, dialect), wraps="wrap(" in body,
                   limits=[m for m in ("MAX", "MIN") if f"{m}(" in body],
@@ -91,9 +92,10 @@ def _declared(name: str, suffix: str) -> str:
     return f"{kind} {name}{suffix}({several}) VECTOR;"
 
 
-def _helpers(text: str, dialect: Dialect) -> list[str]:
+def helpers(text: str, dialect: Dialect) -> list[str]:
+    """Functions that no library has, as far as a text calls them."""
     out = []
-    called = set(_CALLED.findall(text))
+    called = set(CALLED.findall(text))
     for name, body in HELPERS.items():
         for suffix, kind in (("", "float64"), ("f", "float32")):
             if name + suffix in called:
@@ -101,7 +103,7 @@ def _helpers(text: str, dialect: Dialect) -> list[str]:
                 arguments = f"{t} x, {t} y" if re.search(r"\by\b", body) and \
                     name != "sinc" else f"{t} x"
                 inside = body.replace("{t}", t).replace("{f}", suffix)
-                out.append(f"static inline {t} {name}{suffix}({arguments})\n"
+                out.append(f"{dialect.inline} {t} {name}{suffix}({arguments})\n"
                            f"{{\n    {inside}\n}}")
     return out
 
@@ -112,7 +114,7 @@ def _reductions(kernels: Sequence[Kernel], dialect: Dialect) -> list[str]:
     for kernel in kernels:
         for nest in kernel.nests:
             for s in walk((*nest.body, *nest.finish)):
-                if isinstance(s, Update) and s.op not in _SIGNS:
+                if isinstance(s, Update) and s.op not in SIGNS:
                     found.add((s.op.name, dialect.types[s.value.dtype.name]))
     out = []
     for name, kind in sorted(found):
@@ -123,7 +125,9 @@ def _reductions(kernels: Sequence[Kernel], dialect: Dialect) -> list[str]:
     return out
 
 
-class _Printer:
+class Printer:
+    """Prints one kernel."""
+
     def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
         self.kernel = kernel
         self.dialect = dialect
@@ -152,10 +156,10 @@ class _Printer:
                 functions.append(self._chunked(name, nest))
                 own.append(f"host->parallel({name}, p, {nest.chunks}, {nest.work});")
                 self.touched = of_own
-                own += self._block(nest.finish)
+                own += self.block(nest.finish)
             else:
                 self.touched = of_own
-                body = self._block(nest.body)
+                body = self.block(nest.body)
                 own += ["{", *[f"    {line}" for line in body], "}"] if several else body
         head = self._pointers(of_own, own)
         functions.append([f"void {kernel.name}(void **p, const struct host *host)", "{",
@@ -176,13 +180,18 @@ class _Printer:
         self.scratch_size = offset
         self.fail = f"p[{position + 1}]"
         for b in self.kernel.having("table"):
-            numbers = ", ".join(literal(v, b.dtype).text for v in np.asarray(b.value).ravel())
+            numbers = ", ".join(literal(v, b.dtype, self.dialect).text
+                                for v in np.asarray(b.value).ravel())
             self.tables.append(f"static const {self.type(b)} {self.kernel.name}_{b.name}"
                                f"[{b.size}] = {{{numbers}}};")
 
     def type(self, b: Buffer) -> str:
         """The C type of a buffer's elements."""
         return self.dialect.types[b.dtype.name]
+
+    def type_of(self, dtype: DType) -> str:
+        """The type of a dtype's numbers."""
+        return self.dialect.types[dtype.name]
 
     def _pointers(self, touched: set[str], lines: Sequence[str]) -> list[str]:
         """Declarations of the buffers that lines use."""
@@ -205,7 +214,7 @@ class _Printer:
         size, extent = nest.chunk, nest.extent
         touched: set[str] = set()
         self.touched = touched
-        body = self._block(nest.body)
+        body = self.block(nest.body)
         low = f"const long lo = chunk * {size}, hi = MIN(lo + {size}, {extent});"
         loop = ["for (long chunk = first; chunk < last; chunk++) {", f"    {low}",
                 *[f"    {line}" for line in body], "}"]
@@ -215,7 +224,8 @@ class _Printer:
 
     # -- statements -------------------------------------------------------------------------------
 
-    def _block(self, statements: Sequence[Statement]) -> list[str]:
+    def block(self, statements: Sequence[Statement]) -> list[str]:
+        """Lines of statements."""
         self.uses, self.stored = {}, set()
         for s in walk(tuple(statements)):
             weights = times_used(s) if isinstance(s, Let) else [1]
@@ -242,14 +252,15 @@ class _Printer:
                 case Let():
                     self._let(s, indent, here)
                 case Wrap():
-                    self.lines.append(f"{indent}const long {s.name} = wrap("
-                                      f"{self.atom(s.value).text}, {s.size}, fail);")
+                    self.lines.append(f"{indent}const {self.type_of(np.dtype(np.int64))} "
+                                      f"{s.name} = wrap({self.atom(s.value).text}, {s.size}, "
+                                      "fail);")
                 case Start():
-                    value = literal(s.value, s.dtype).text
+                    value = literal(s.value, s.dtype, self.dialect).text
                     self.lines.append(f"{indent}{self.dialect.types[s.dtype.name]} {s.name} = "
                                       f"{value};")
                 case Update():
-                    self.lines.append(indent + self._updated(
+                    self.lines.append(indent + self.updated(
                         s.name, s.op, self.atom(s.value)))
                 case Local():
                     self.lines.append(f"{indent}{self.dialect.types[s.dtype.name]} "
@@ -258,16 +269,20 @@ class _Printer:
                     self.touched.add(s.buffer)
                     target = f"{s.buffer}[{index_expression(s.index)}]"
                     new = self.atom(s.value)
-                    self.lines.append(indent + (f"{target} = {new.text};" if s.op is None else
-                                                self._updated(target, s.op, new)))
+                    self.lines.append(indent + self.stored_as(s, target, new))
                 case Loop():
                     self._loop(s, indent)
 
-    def _updated(self, target: str, op: Op, value: Expression) -> str:
+    def stored_as(self, s: Store, target: str, new: Expression) -> str:
+        """The statement of a store."""
+        return f"{target} = {new.text};" if s.op is None else self.updated(target, s.op, new)
+
+    def updated(self, target: str, op: Op, value: Expression) -> str:
+        """A statement that combines what stands in a place with a value."""
         if op in (arithmetic.add, arithmetic.mul):
-            return f"{target} {_SIGNS[op]}= {value.text};"
-        if op in _SIGNS:
-            return f"{target} = {target} {_SIGNS[op]} {value.within(ATOM)};"
+            return f"{target} {SIGNS[op]}= {value.text};"
+        if op in SIGNS:
+            return f"{target} = {target} {SIGNS[op]} {value.within(ATOM)};"
         v = value.within(ATOM)
         sign = ">" if op is comparison.maximum else "<"
         return f"{target} = {v} {sign} {target} || {v} != {v} ? {v} : {target};"
@@ -287,7 +302,7 @@ class _Printer:
     def atom(self, a: Atom) -> Expression:
         """An operand."""
         if isinstance(a, Const):
-            return literal(a.value, a.dtype)
+            return literal(a.value, a.dtype, self.dialect)
         if isinstance(a, Ref):
             if a.name in self.buffers:
                 self.touched.add(a.name)
@@ -320,7 +335,7 @@ class _Printer:
         groups: dict[str, list[str]] = {}
         for b in s.body:
             if isinstance(b, Update) and b.name not in begun:
-                names = groups.setdefault(_SIGNS.get(b.op, b.op.name), [])
+                names = groups.setdefault(SIGNS.get(b.op, b.op.name), [])
                 if b.name not in names:
                     names.append(b.name)
         return "".join(f" reduction({sign} : {', '.join(names)})"

@@ -43,12 +43,13 @@ def cut(statements: Sequence[Statement], partial: Sequence[Any], columns: Sequen
         columns: ``(node, buffer, operator, root)`` of reductions that keep inner axes.
         lowering: gives scratch buffers and stores results.
     """
-    statements = [merged(s) if isinstance(s, Loop) else s for s in statements]
+    if lowering.chunks or (not columns and _is_one_chain(statements)):
+        statements = [merged(s) if isinstance(s, Loop) else s for s in statements]
     loops = [s for s in statements if isinstance(s, Loop)]
     fills, combined = [], []
     axis = loops[0].name if loops else None
     extent = max((loop.stop for loop in loops), default=1)
-    if any(loop.name != axis for loop in loops):
+    if any(loop.name != axis for loop in loops) or not lowering.chunks:
         axis = None
     work = sum(map(cost, statements))
     chunk = chunk_size(work, extent, any(axis not in _names(root) for *_, root in columns),
@@ -79,6 +80,12 @@ def cut(statements: Sequence[Statement], partial: Sequence[Any], columns: Sequen
     return Nest(tuple(map(marked, body)), axis if n_chunks > 1 else None,
                 extent if n_chunks > 1 else 1, chunk if n_chunks > 1 else 1,
                 tuple(map(marked, (*combined, *finish))), work)
+
+
+def _is_one_chain(statements: Sequence[Statement]) -> bool:
+    """Whether there is one loop only, and in it at most one, and so on."""
+    loops = [s for s in statements if isinstance(s, Loop)]
+    return len(loops) < 2 and all(_is_one_chain(loop.body) for loop in loops)
 
 
 def _names(root: Any) -> set[str]:

@@ -1,4 +1,4 @@
-"""The languages kernels are printed in: C for this machine; one frozen record each.
+"""The languages kernels are printed in, C for this machine and CUDA: one frozen record each.
 
 To add a language: (1) a record here; (2) its types, literals and reserved words; (3) how a
 function of one element and a loop begin; (4) what combines chunks; (5) a loader in the runtime;
@@ -50,12 +50,20 @@ class Dialect:
         name: of the target.
         types: of NumPy's dtypes.
         vectorised: functions of glibc that have vector versions: in all versions, and since 2.35.
+        reserved: names that a kernel's values must not have.
+        special: how NaN and infinity are spelled, with an ``f`` in single precision.
+        inline: what small functions begin with.
+        launches: whether a kernel is launches on a device, rather than one call here.
     """
 
     name: str
     types: Mapping[str, str]
     vectorised: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     reserved: frozenset[str] = field(default=frozenset())
+    special: Mapping[str, str] = field(default_factory=lambda: {
+        "nan": "NAN", "nanf": "NAN", "inf": "INFINITY", "inff": "INFINITY"})
+    inline: str = "static inline"
+    launches: bool = False
 
 
 C = Dialect("native", {
@@ -63,3 +71,21 @@ C = Dialect("native", {
     "float32": "float", "float64": "double"}, (_BASE, _LATER),
     frozenset((*_KEYWORDS, *FUNCTIONS, *[f"{n}f" for n in FUNCTIONS], *HELPERS,
                *[f"{n}f" for n in HELPERS])))
+
+_OF_CUDA = frozenset(re.findall(r"\w+", """
+    alignas alignof and and_eq bitand bitor catch class compl concept constexpr const_cast decltype
+    delete dynamic_cast explicit export friend mutable namespace new noexcept not not_eq nullptr
+    operator or or_eq private protected public reinterpret_cast requires static_assert static_cast
+    template this thread_local throw try typeid typename using virtual wchar_t xor xor_eq
+    threadIdx blockIdx blockDim gridDim warpSize dim3 size_t min max printf assert thread key
+    point rest slice cp rsqrt rcbrt sinpi cospi erfinv normcdf
+    atomicAdd atomicMax uint"""))
+# What takes long to compile, with the number of operands.
+TRANSCENDENTAL: Mapping[str, int] = {n + f: 2 if n in ("atan2", "hypot", "pow", "fmod") else 1
+                                     for n in (*_BASE, *_LATER, "fmod") for f in ("", "f")} | {
+    n + f: 2 if "add" in n or n.startswith("xlog") else 1 for n in HELPERS for f in ("", "f")
+    if n not in ("modulo", "floored")}
+CUDA = Dialect("cupy", {**C.types, "int64": "long long"}, reserved=C.reserved | _OF_CUDA, special={
+    "nan": "__longlong_as_double(0x7ff8000000000000LL)", "nanf": "__int_as_float(0x7fc00000)",
+    "inf": "__longlong_as_double(0x7ff0000000000000LL)", "inff": "__int_as_float(0x7f800000)"},
+    inline="static __device__ inline", launches=True)

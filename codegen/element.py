@@ -7,7 +7,7 @@ import numpy as np
 
 from ..compiler.ops import arithmetic, comparison
 from ..compiler.passes.computable import template
-from .dialect import Dialect
+from .dialect import C, Dialect
 from .expression import ATOM, UNARY, Expression
 from .kernel import Const, DType, Index, Let
 
@@ -19,7 +19,7 @@ _CALL = re.compile(r"\w+(\{f\})?\([^()]*\)$")
 _PLACE = re.compile(r"\(?\{(\d)\}")
 
 
-def literal(value: Any, dtype: DType) -> Expression:
+def literal(value: Any, dtype: DType, dialect: Dialect = C) -> Expression:
     """A number, exactly."""
     if dtype.kind == "b":
         return Expression("true" if value else "false")
@@ -29,9 +29,10 @@ def literal(value: Any, dtype: DType) -> Expression:
         return Expression(str(int(value)), UNARY if value < 0 else ATOM)
     suffix = "f" if dtype == np.float32 else ""
     if np.isnan(value):
-        return Expression("NAN")
+        return Expression(dialect.special["nan" + suffix])
     if np.isinf(value):
-        return Expression("INFINITY" if value > 0 else "-INFINITY", ATOM if value > 0 else UNARY)
+        text = dialect.special["inf" + suffix]
+        return Expression(text if value > 0 else f"-{text}", ATOM if value > 0 else UNARY)
     text = str(dtype.type(value))
     if "e" not in text and "." not in text:
         text += ".0"

@@ -42,7 +42,8 @@ def _operations(graph: Graph) -> int:
 
 
 def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True,
-         target: str = "numpy", accuracy: str = "fast") -> tuple[Source, Graph]:
+         target: str = "numpy", accuracy: str = "fast", deterministic: bool = True
+         ) -> tuple[Source, Graph]:
     """Source of a differentiated graph, and the graph it was printed from.
 
     Args:
@@ -50,13 +51,18 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True,
         lane: ``"scalar"``, ``"array"`` or ``"auto"``.
         by_element: whether the user's function mostly computes with single numbers.
         annotate: whether to put the user's lines above the statements that come from them.
-        target: ``"numpy"`` or ``"native"``.
-        accuracy: of native functions.
+        target: ``"numpy"``, which ``"auto"`` means here, ``"native"`` or ``"cupy"``.
+        accuracy: of compiled functions.
+        deterministic: of functions on the GPU.
     """
     simple = run(graph, SIMPLE)
     arrays = run(simple, LOWER)
     short = lane == "auto" and not by_element and _is_short(simple)
     wanted = lane == "scalar" or (lane == "auto" and by_element) or short
+    if target == "cupy":
+        # Importing wengert is to be quick.
+        from .cupy_source import cupy_source  # noqa: PLC0415
+        return cupy_source(arrays, annotate, deterministic, accuracy == "strict"), arrays
     if target == "native":
         return _native(simple, arrays, wanted, annotate, accuracy)
     if wanted and is_scalarizable(simple, ELEMENT_LIMIT):

@@ -45,21 +45,24 @@ WRITTEN = 240            # statements that may come of it where the outer loop h
 LOCAL = 2048             # elements of a row that is kept during a chunk
 
 
-def lower(graph: Graph, reserved: Iterable[str] = ()) -> Kernel:
+def lower(graph: Graph, reserved: Iterable[str] = (), chunks: bool = True) -> Kernel:
     """The kernel of a cluster.
 
     Args:
         graph: what it computes; its inputs and outputs are the kernel's.
         reserved: names the target's language does not allow.
+        chunks: whether outermost loops are cut into chunks, one after the other on a thread. If
+            not, whoever prints the kernel shares its iterations out: every reduction that keeps
+            inner axes has a nest of its own, and rows are kept in memory that all can see.
     """
     graph = decompose(graph)
     kept: set[Node] = set()
     assembled: set[Node] = set()
     while True:
-        plan = Plan(graph, kept, assembled)
+        plan = Plan(graph, kept, assembled, apart=not chunks)
         try:
             plan.run()
-            return _Lowering(plan, reserved).run()
+            return _Lowering(plan, reserved, chunks).run()
         except Keep as keep:
             kept |= keep.nodes
         except Unreachable as unreachable:
@@ -72,8 +75,9 @@ def lower(graph: Graph, reserved: Iterable[str] = ()) -> Kernel:
 
 
 class _Lowering:
-    def __init__(self, plan: Plan, reserved: Iterable[str]) -> None:
+    def __init__(self, plan: Plan, reserved: Iterable[str], chunks: bool) -> None:
         self.plan = plan
+        self.chunks = chunks
         self.graph = plan.graph
         self.names = Names(reserved)
         for position in range(8):
@@ -122,7 +126,7 @@ class _Lowering:
             self.memory[node] = (self._buffer(node, "kept", "scratch"), False)
         elif others and root.kind == "map" and loop.domain:
             row = shape_size(loop.domain)
-            local = nest.frame > 0 and row <= LOCAL
+            local = self.chunks and nest.frame > 0 and row <= LOCAL
             if local:
                 self.memory[node] = (self.names.unique("row"), True)
             else:

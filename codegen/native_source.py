@@ -9,7 +9,7 @@ from ..compiler.passes.dead import remove_dead
 from ..compiler.passes.fuse import KernelOp, fuse
 from ..compiler.passes.pipeline import NATIVE, run
 from .c_source import CText, c_source
-from .dialect import C
+from .dialect import C, Dialect
 from .evaluate import Unreachable
 from .kernel import Kernel
 from .lower import lower
@@ -35,17 +35,18 @@ class HostPrinter(NumpyPrinter):
 MOST = 1000              # arguments and results of one kernel
 
 
-def fused(graph: Graph) -> tuple[Graph, list[tuple[Node, Kernel]]]:
+def fused(graph: Graph, dialect: Dialect = C) -> tuple[Graph, list[tuple[Node, Kernel]]]:
     """The graph with kernel nodes, and these lowered. What cannot be lowered stays with NumPy."""
     left: frozenset[Node] = frozenset()
+    device = dialect.launches
     while True:
-        whole = remove_dead(fuse(graph, left) if left else run(graph, NATIVE))
+        whole = remove_dead(fuse(graph, left, device) if left or device else run(graph, NATIVE))
         found: list[tuple[Node, Kernel]] = []
         for node in whole.nodes:
             if not isinstance(node.op, KernelOp) or node.op.body is None:
                 continue
             try:
-                kernel = lower(node.op.body, C.reserved)
+                kernel = lower(node.op.body, dialect.reserved, chunks=not device)
                 if len(kernel.having("in", "scalar", "out")) > MOST:
                     raise Unreachable(node)
             except Unreachable:

@@ -68,8 +68,10 @@ class Keep(Exception):
 class Plan:
     """Roots, nests and loops of a cluster's graph."""
 
-    def __init__(self, graph: Graph, kept: set[Node], assembled: set[Node]) -> None:
+    def __init__(self, graph: Graph, kept: set[Node], assembled: set[Node],
+                 apart: bool = False) -> None:
         self.graph = graph
+        self.apart = apart                       # whether columns have nests of their own
         self.kept = kept
         self.assembled = assembled
         self.users: dict[Node, list[Node]] = {}
@@ -287,6 +289,10 @@ class Plan:
     def _fits(self, root: Root, nest: PlannedNest) -> bool:
         if nest.alone:
             return False
+        if self.apart and (root.is_column or any(r.is_column for r in nest.roots)):
+            return root.is_column and all(
+                r.is_column and (r.outputs, r.domain) == (root.outputs, root.domain)
+                for r in nest.roots)
         if nest.frame:
             return root.domain[:nest.frame] == nest.domain[:nest.frame] and \
                 root.frame in (None, nest.frame)

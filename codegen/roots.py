@@ -41,6 +41,11 @@ class Root:
         """Whether this is a reduction that keeps the outer axes."""
         return self.frame is not None
 
+    @property
+    def is_column(self) -> bool:
+        """Whether this is a reduction that keeps inner axes."""
+        return self.kind == "reduce" and not self.is_row and not self.full
+
 
 def index_of(shape: tuple[int, ...]) -> tuple[Index, ...]:
     """The index of an iteration: a loop variable an axis, none for axes of length one."""

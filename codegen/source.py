@@ -38,6 +38,7 @@ class Source:
         deferred: name of the module's last function if it is seldom called, else "".
         c: the C text of the kernels that the module calls.
         kernels: these.
+        on_device: whether the module needs CuPy and a GPU.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Source:
     deferred: str = ""
     c: str = ""
     kernels: tuple[KernelCall, ...] = ()
+    on_device: bool = False
 
     @property
     def shown(self) -> str:

@@ -203,6 +203,18 @@ class NoCompilerError(WengertError, RuntimeError):
     """Native code was asked for where there is no C compiler, or where it does not work."""
 
 
+class NotOnDeviceError(WengertError, TypeError):
+    """A function that CuPy lacks, in a program for the GPU."""
+
+
+class NoDeviceError(WengertError, RuntimeError):
+    """CuPy or a GPU is missing where a program for it is called."""
+
+
+class DeviceArrayError(WengertError, TypeError):
+    """Arrays of NumPy where CuPy's are needed, or the other way round."""
+
+
 class CustomRuleError(WengertError, ValueError):
     """A user-defined operation or derivative rule is malformed."""
 

@@ -50,8 +50,9 @@ def _format(sparse: bool | str) -> str:
     return sparse
 
 
-def compile(function: Function | None = None, *, target: str = "numpy", lane: str = "auto",
-            accuracy: str = "fast") -> Any:
+def compile(function: Function | None = None, *, target: str = "auto", lane: str = "auto",
+            accuracy: str = "fast",
+            deterministic: bool = True) -> Any:
     """The function itself, traced and compiled.
 
     >>> import numpy as np, wengert as wg
@@ -60,12 +61,13 @@ def compile(function: Function | None = None, *, target: str = "numpy", lane: st
     1.0
     """
     return _transform(function, Request("compile"),
-                      Options(target, lane, accuracy=accuracy))
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
 
 
 def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
          mode: Mode = "auto", *, holomorphic: bool = False,
-         target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
+         target: str = "auto", lane: str = "auto", accuracy: str = "fast",
+         deterministic: bool = True) -> Any:
     """Gradient of a function with a scalar result, structured like the argument(s).
 
     Args:
@@ -78,12 +80,16 @@ def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool =
         holomorphic: the function is a holomorphic one of complex arguments; its complex
             derivative is returned. Without it the gradient of a real result by a complex argument
             x + iy is ∂/∂x − i·∂/∂y, and a complex result is refused.
-        target: what is emitted: ``"numpy"``, or ``"native"`` for C that the machine's compiler
-            makes fast; see docs/native.md.
+        target: what is emitted: ``"numpy"``, ``"native"`` for C that the machine's compiler makes
+            fast (see docs/native.md), or ``"cupy"`` for a GPU (docs/cupy.md); ``"auto"`` is that
+            where an argument is an array of CuPy's, else NumPy.
         lane: ``"scalar"`` for straight-line code on floats, ``"array"``, or ``"auto"``: scalar
             where the function mostly computes with single numbers.
         accuracy: of native functions: ``"fast"`` for errors of at most 4 units in the last place,
-            ``"strict"`` for those of the C library.
+            ``"strict"`` for those of the C library; on a GPU, ``"strict"`` rounds products and
+            sums one by one.
+        deterministic: on a GPU, whether the same bits are to come out at every run; if not, numbers
+            are added through index arrays in whatever order threads come.
 
     Raises:
         NonScalarOutputError: if the result is not a scalar.
@@ -97,12 +103,13 @@ def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool =
     array([2., 4.])
     """
     return _transform(function, Request("grad", _normal(argnums), has_aux, mode, holomorphic),
-                      Options(target, lane, accuracy=accuracy))
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
 
 
 def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
                    mode: Mode = "auto", *, holomorphic: bool = False,
-                   target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
+                   target: str = "auto", lane: str = "auto", accuracy: str = "fast",
+                   deterministic: bool = True) -> Any:
     """Value and gradient at once: ``(value, gradient)``, or ``((value, auxiliary), gradient)``.
 
     >>> import numpy as np, wengert as wg
@@ -111,12 +118,14 @@ def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_a
     (10.0, 7.0)
     """
     request = Request("value_and_grad", _normal(argnums), has_aux, mode, holomorphic)
-    return _transform(function, request, Options(target, lane, accuracy=accuracy))
+    return _transform(function, request,
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
 
 
 def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
              mode: Mode = "auto", *, holomorphic: bool = False, sparse: bool | str = False,
-             target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
+             target: str = "auto", lane: str = "auto", accuracy: str = "fast",
+             deterministic: bool = True) -> Any:
     """All first derivatives: shape of the result followed by shape of the argument.
 
     ``mode="auto"`` sweeps along the shorter side: forward for few inputs, reverse for few
@@ -150,12 +159,14 @@ def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bo
     """
     request = Request("jacobian", _normal(argnums), has_aux, mode, holomorphic,
                       sparse=_format(sparse))
-    return _transform(function, request, Options(target, lane, accuracy=accuracy))
+    return _transform(function, request,
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
 
 
 def hessian(function: Function | None = None, argnums: Argnums = 0,
             mode: Mode | Literal["substitution"] = "auto", *, sparse: bool | str = False,
-            target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
+            target: str = "auto", lane: str = "auto", accuracy: str = "fast",
+            deterministic: bool = True) -> Any:
     """All second derivatives of a function with a scalar result.
 
     ``mode`` is the direction of the outer sweeps over the (reverse-mode) gradient. ``sparse`` is as
@@ -169,11 +180,13 @@ def hessian(function: Function | None = None, argnums: Argnums = 0,
            [4., 0.]])
     """
     request = Request("hessian", _normal(argnums), False, mode, sparse=_format(sparse))
-    return _transform(function, request, Options(target, lane, accuracy=accuracy))
+    return _transform(function, request,
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
 
 
-def jvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy",
-        lane: str = "auto", accuracy: str = "fast") -> Any:
+def jvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "auto",
+        lane: str = "auto", accuracy: str = "fast",
+        deterministic: bool = True) -> Any:
     """Forward mode: ``jvp(f)(*args, t) -> (out, t_out)``, with ``t`` structured like argnums.
 
     >>> import numpy as np, wengert as wg
@@ -182,11 +195,12 @@ def jvp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     (49.0, 28.0)
     """
     return _transform(function, Request("jvp", _normal(argnums)),
-                      Options(target, lane, accuracy=accuracy))
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
 
 
-def vjp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy",
-        lane: str = "auto", accuracy: str = "fast") -> Any:
+def vjp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "auto",
+        lane: str = "auto", accuracy: str = "fast",
+        deterministic: bool = True) -> Any:
     """Reverse mode: ``vjp(f)(*args, ct) -> (out, cts)``, with ``ct`` structured like the result.
 
     >>> import numpy as np, wengert as wg
@@ -195,11 +209,12 @@ def vjp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     array([ 2., 40.])
     """
     return _transform(function, Request("vjp", _normal(argnums)),
-                      Options(target, lane, accuracy=accuracy))
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
 
 
-def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "numpy",
-        lane: str = "auto", accuracy: str = "fast") -> Any:
+def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "auto",
+        lane: str = "auto", accuracy: str = "fast",
+        deterministic: bool = True) -> Any:
     """Hessian times vector: ``hvp(f)(*args, v)``, with ``v`` structured like argnums.
 
     >>> import numpy as np, wengert as wg
@@ -207,11 +222,12 @@ def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     array([6., 4.])
     """
     return _transform(function, Request("hvp", _normal(argnums)),
-                      Options(target, lane, accuracy=accuracy))
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
 
 
 def vmap(function: Function | None = None, in_axes: Any = 0, out_axes: Any = 0, *,
-         target: str = "numpy", lane: str = "auto", accuracy: str = "fast") -> Any:
+         target: str = "auto", lane: str = "auto", accuracy: str = "fast",
+         deterministic: bool = True) -> Any:
     """The function of one example, applied to a batch of them at once.
 
     The function is traced on the first example and batched operation by operation, as one would
@@ -228,6 +244,7 @@ def vmap(function: Function | None = None, in_axes: Any = 0, out_axes: Any = 0, 
         target: what is emitted.
         lane: as for :func:`grad`.
         accuracy: as for :func:`grad`.
+        deterministic: as for :func:`grad`.
 
     Raises:
         BatchAxisError: if an argument lacks the axis, or the lengths differ.
@@ -243,7 +260,7 @@ def vmap(function: Function | None = None, in_axes: Any = 0, out_axes: Any = 0, 
            [42., 56.]])
     """
     return _transform(function, Request("vmap", in_axes=in_axes, out_axes=out_axes),
-                      Options(target, lane, accuracy=accuracy))
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
 
 
 def stop_gradient(value: Any) -> Any:

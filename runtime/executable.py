@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MethodType
 from typing import Any
@@ -20,6 +20,7 @@ from ..codegen.source import Source
 from ..compiler.arraytype import ArrayType, python_number
 from ..compiler.errors import (
     ArraySubclassError,
+    DeviceArrayError,
     EnclosingValueError,
     SpecializationWarning,
 )
@@ -43,6 +44,7 @@ from .chunks import chunked
 from .compile import Packing, Request, Selection, build, select
 from .entry import MISSING, Target, describe_call, make_entry, rebind
 from .honesty import refuse_aliases, refuse_equality, refuse_leaks, warn_constant
+from .load_cuda import is_device_array, on_device, to_host, types_of
 from .load_python import load
 from .mapped import Mapped, build_mapped, map_leaves, trace_example
 from .operand import check_call, check_operand, in_call_order, with_operand
@@ -110,7 +112,7 @@ class Program:
             refuse_aliases(inputs, self.written)
             n = len(result) - len(self.written)
             for position, value in zip(self.written, result[n:], strict=True):
-                if isinstance(inputs[position], np.ndarray):
+                if isinstance(inputs[position], np.ndarray) or is_device_array(inputs[position]):
                     inputs[position][...] = value
             result = result[:n]
         return self.packing(result)
@@ -174,6 +176,7 @@ class Compiled:
         self._latest: Program | None = None
         self._changed: Callable[[], bool] | None = None     # whether a captured value has
         self._watch = Watch()                               # the tests that tell so
+        self._device: Compiled | None = None                # the same for CuPy's arrays
         self._retired: dict[Any, Signature] = {}            # those before that happened
         # Not the function's __dict__: it may be a Compiled, whose state is its own.
         functools.update_wrapper(self, function, updated=())
@@ -189,23 +192,45 @@ class Compiled:
         leaves, spec = flatten((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             return self._inline(args, kwargs)
+        is_for_device = self.options.target == "cupy"
+        if not is_for_device and any(map(is_device_array, leaves)):
+            return self._for_device()(*args, **kwargs)
         if self._changed is not None and self._changed():
             self._forget()
-        signature = self._signature(leaves, spec)
+        signature = self._signature(types_of(leaves), spec)
         if signature.changed is not None and signature.changed():
             signature.retired, signature.programs = signature.programs, []
             signature.changed = None
         inputs = [leaves[i] for i in signature.traced]
+        if is_for_device:
+            inputs = on_device(inputs, self.function)
         if not signature.programs:
             try:
                 self._add_program(signature, leaves, 0)
             except EnclosingValueError:        # the graph belongs into the enclosing trace
                 return self._inline(args, kwargs)
-            self._install_entry(signature, args, kwargs)
+            if not is_for_device:
+                self._install_entry(signature, args, kwargs)
         result = signature.programs[0].raw(*inputs)
         if type(result) is _Finished:
             return result.value
         return signature.programs[0].finish(result, inputs)
+
+    def _for_device(self) -> "Compiled":
+        """The same for arrays of CuPy's.
+
+        Raises:
+            DeviceArrayError: if another target was asked for.
+        """
+        if self.options.target != "auto":
+            raise DeviceArrayError(
+                f"An argument is an array of CuPy's, and target={self.options.target!r} computes "
+                "on the processor.", "Leave target out, or pass array.get().",
+                definition(self.function))
+        if self._device is None:
+            self._device = Compiled(self.function, self.request,
+                                    replace(self.options, target="cupy"))
+        return self._device
 
     def _rebind(self, values: tuple[Any, ...]) -> Any:
         """A call that the generated ``__call__`` did not recognise."""
@@ -268,7 +293,7 @@ class Compiled:
             static = captured_by(*[leaf for leaf in leaves if not is_traceable(leaf)])
             changed, static_changed = change_test(captures.watch), change_test(static.watch)
             with _collection_paused():
-                program = self._compile(signature, leaves, captures.with_(static))
+                program = self._compile(signature, to_host(leaves), captures.with_(static))
             captures.check_generators()
             refuse_leaks(self.function, changed)
             signature.changed = static_changed
@@ -374,7 +399,8 @@ class Compiled:
             graph = in_call_order(graph, flatten(args[-1])[0], flatten(kwargs)[0])
         by_element = is_by_element(graph if self.request.kind == "vmap" else staged.graph)
         source, graph = emit(graph, self.options.lane, by_element, self.options.annotate,
-                             self.options.target, self.options.accuracy)
+                             self.options.target, self.options.accuracy,
+                             self.options.deterministic)
         if isinstance(packing, SparsePacking) and packing.chunks is not None:
             source = chunked(source, packing.chunks)
         written = staged.written if self.request.kind in ("compile", "vmap") else ()
@@ -403,7 +429,7 @@ class Compiled:
     def specialize(self, *args: Any, **kwargs: Any) -> Program:
         """Compile for these arguments (values, or ArrayTypes where no decision needs a value)."""
         leaves, spec = flatten((args, kwargs))
-        signature = self._signature(leaves, spec)
+        signature = self._signature(types_of(leaves), spec)
         if not signature.programs:
             self._add_program(signature, leaves, 0)
         self._latest = signature.programs[0]

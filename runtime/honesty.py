@@ -4,8 +4,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..compiler.errors import (
     ConstantResultWarning,
     EqualityBranchError,
@@ -18,13 +16,14 @@ from ..compiler.trace.captures import captured_by
 from ..compiler.trace.stage import Staged, definition
 from ..compiler.transforms.jvp import is_differentiable
 from .compile import Selection
+from .load_cuda import share_memory
 
 
 def refuse_aliases(inputs: Sequence[Any], written: Sequence[int]) -> None:
     """An array that the function writes to is none of its other arguments."""
     for i in written:
         for j, other in enumerate(inputs):
-            if i != j and isinstance(other, np.ndarray) and np.may_share_memory(inputs[i], other):
+            if i != j and share_memory(inputs[i], other):
                 raise MutationError(
                     "The function writes to an argument that shares memory with another one; the "
                     "compiled function takes them as separate arrays.", "Pass a copy of one.")

@@ -23,6 +23,10 @@ def load(source: Source, other_branch: Callable[..., Any] | None = None
     linecache.cache[filename] = (len(source.text), None, source.text.splitlines(True), filename)
     module = ModuleType(source.name)
     module.__dict__.update(source.data)
+    if source.on_device:
+        # Importing wengert is to be quick, and the module is run where there is a GPU only.
+        from .load_cuda import load_later  # noqa: PLC0415
+        return load_later(source, module, filename)
     at = source.text.find(f"\ndef {source.deferred}(") if source.deferred else len(source.text)
     exec(compile(source.text[:at], filename, "exec"), module.__dict__)   # the text is our own
     if source.deferred:

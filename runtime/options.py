@@ -7,7 +7,7 @@ from pathlib import Path
 LIMIT_VARIABLE = "WENGERT_MAX_SPECIALIZATIONS"
 CACHE_VARIABLE = "WENGERT_CACHE_DIR"
 THREADS_VARIABLE = "WENGERT_NUM_THREADS"
-TARGETS = ("numpy", "native")
+TARGETS = ("auto", "numpy", "native", "cupy")
 
 
 @dataclass(frozen=True)
@@ -15,24 +15,27 @@ class Options:
     """How to compile.
 
     Attributes:
-        target: what is emitted; ``"numpy"``, or ``"native"`` for compiled C.
+        target: what is emitted; ``"numpy"``, ``"native"`` for compiled C, ``"cupy"`` for a GPU, or
+            ``"auto"``: ``"cupy"`` where an argument is an array of CuPy's, else ``"numpy"``.
         lane: ``"scalar"`` for straight-line code on floats, ``"array"``, or ``"auto"`` by an
             estimate of cost.
-        accuracy: of native functions; ``"fast"`` or ``"strict"``.
+        accuracy: of compiled functions; ``"fast"`` or ``"strict"``.
+        deterministic: whether programs for the GPU give the same bits at every run.
         annotate: whether the user's lines stand in the source as comments.
         max_specializations: branch paths kept for one signature before tracing at each call.
     """
 
-    target: str = "numpy"
+    target: str = "auto"
     lane: str = "auto"
     annotate: bool = True
     accuracy: str = "fast"
+    deterministic: bool = True
     max_specializations: int = int(os.environ.get(LIMIT_VARIABLE, "32"))
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
-            raise ValueError(f"target={self.target!r} is not available; use \"numpy\" or "
-                             "\"native\".")
+            raise ValueError(f"target={self.target!r} is not available; use \"numpy\", "
+                             "\"native\" or \"cupy\".")
         if self.lane not in ("auto", "scalar", "array"):
             raise ValueError(f"lane={self.lane!r} is not one of auto, scalar and array.")
         if self.accuracy not in ("fast", "strict"):

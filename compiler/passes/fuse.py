@@ -53,14 +53,18 @@ def kernel_op(body: Graph, members: frozenset[Node] = frozenset()) -> KernelOp:
                     body=body, members=members)
 
 
-def fuse(graph: Graph, left: frozenset[Node] = frozenset()) -> Graph:
-    """The graph with kernels for all clusters worth one; nodes in ``left`` stay with the host."""
-    return _Fusion(graph, left).run()
+def fuse(graph: Graph, left: frozenset[Node] = frozenset(), all_worth: bool = False) -> Graph:
+    """The graph with kernels for all clusters worth one; nodes in ``left`` stay with the host.
+
+    With ``all_worth`` clusters that only move elements are kernels as well.
+    """
+    return _Fusion(graph, left, all_worth).run()
 
 
 class _Fusion:
-    def __init__(self, graph: Graph, left: frozenset[Node]) -> None:
+    def __init__(self, graph: Graph, left: frozenset[Node], all_worth: bool) -> None:
         self.graph = graph
+        self.all_worth = all_worth
         self.left = left
         guards = [g.node for g in graph.guards]
         self.results = {*graph.outputs, *guards}
@@ -80,7 +84,7 @@ class _Fusion:
             if node in self.computes:
                 clusters.setdefault(self.level[node], []).append(node)
         for level, nodes in list(clusters.items()):
-            if not _is_worthwhile(nodes):
+            if not (self.all_worth or _is_worthwhile(nodes)):
                 self.computes.difference_update(nodes)
                 del clusters[level]
         return self._rebuild(clusters)
@@ -154,7 +158,7 @@ class _Fusion:
                 nodes = clusters[level]
                 suffix = f"_{sum(k <= level for k in clusters)}" if several else ""
                 outputs = [n for n in nodes if n in needed or self._leaves_cluster(n, level)]
-                self._emit(builder, f"{_plain(graph.name)}_kernel{suffix}", nodes, outputs, new)
+                self._emit(builder, f"{plain(graph.name)}_kernel{suffix}", nodes, outputs, new)
             for node in later:
                 self._copy(builder, node, new)
         for guard in graph.guards:
@@ -223,7 +227,7 @@ class _Fusion:
             stack.pop()
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """A name of letters that every compiler and linker knows."""
     return re.sub(r"\W", lambda c: f"u{ord(c[0]):x}", name, flags=re.ASCII)
 

@@ -1,0 +1,1 @@
+"""Stand-in for the part of CuPy that is like SciPy."""
