@@ -40,6 +40,11 @@ def _operations(graph: Graph) -> int:
     return sum(node.op not in _LEAVES and node.op not in _PLACING for node in graph.nodes)
 
 
+def lowered(graph: Graph) -> Graph:
+    """A differentiated graph as array code is printed from it."""
+    return run(run(graph, SIMPLE), LOWER)
+
+
 def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True
          ) -> tuple[Source, Graph]:
     """Source of a differentiated graph, and the graph it was printed from.

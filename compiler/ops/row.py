@@ -171,6 +171,10 @@ class Op:
         copies: whether elements of the result are sums of elements of the operands, those that
             the flow names.
         bodies: names of the parameters that hold graphs (or None).
+        work: arithmetic operations, in additions: a number an element, or
+            ``work(*types, **params)`` in all; None: by kind, see ``compiler/cost.py``.
+        workspace: ``workspace(*types, **params)``, the bytes needed beside operands and results
+            while it is computed; None: none.
     """
 
     name: str
@@ -192,6 +196,8 @@ class Op:
     flow: Rule | None = None
     copies: bool = False
     bodies: tuple[str, ...] = ()
+    work: float | Rule | None = None
+    workspace: Rule | None = None
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Compute on arrays; record a node when an operand is traced."""
@@ -203,6 +209,11 @@ class Op:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def cubic(*types: ArrayType, **params: Any) -> float:
+    """Work of a factorization: some operations for each element and row of a matrix."""
+    return 2.0 * types[0].size * (types[0].shape[-1] if types[0].shape else 1)
 
 
 @cache

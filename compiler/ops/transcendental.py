@@ -37,8 +37,8 @@ cbrt = elementwise("cbrt", np.cbrt, lambda x, out: 1.0 / (3.0 * out * out), doma
 square = elementwise("square", np.square, lambda x, out: 2.0 * x)
 reciprocal = elementwise("reciprocal", np.reciprocal, lambda x, out: -out * out, domain=POSITIVE)
 
-sin = elementwise("sin", np.sin, lambda x, out: np.cos(x))
-cos = elementwise("cos", np.cos, lambda x, out: -np.sin(x))
+sin = elementwise("sin", np.sin, lambda x, out: np.cos(x), work=30.0)
+cos = elementwise("cos", np.cos, lambda x, out: -np.sin(x), work=30.0)
 tan = elementwise("tan", np.tan, lambda x, out: 1.0 + out * out, domain=((-1.2, 1.2),))
 arcsin = elementwise("arcsin", np.arcsin, lambda x, out: 1.0 / np.sqrt((1.0 - x) * (1.0 + x)),
                      domain=UNIT)

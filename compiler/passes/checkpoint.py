@@ -1,0 +1,331 @@
+"""Checkpointing by budget: which values to keep from the way forward, and which to compute again.
+
+A program is a list of steps in order. Its *turn* is the step at which most memory is in use: what is
+computed before it and read after it is *saved*. A plan keeps some values across the turn and drops
+the others; a dropped value is computed again, once, just before it is first read after the turn,
+from what is kept or itself computed again, and stays until its last read.
+
+Small programs get the plan of least work within the budget, by branch and bound over the sets of
+kept values. For large ones a one-parameter family of plans is searched by bisection: the first gap
+between kept values is as large as the limit allows, the next one smaller by what has been kept
+since, and so on, which balances the memory of both (the schedule of Griewank and Walther's binomial
+checkpointing with one repetition; T. Chen, B. Xu, C. Zhang, C. Guestrin, *Training deep nets with
+sublinear memory cost*, 2016, algorithm 3, has equal gaps). Single values are then exchanged, in a
+bounded number of trials, so that planning stays linear in the size of the program.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+EXACT_CANDIDATES = 22        # values up to which all sets of kept ones are looked at
+_LEAVES = 6_000              # plans that the exact search evaluates at most
+_TRIALS = 240                # plans that the improvement of a large one evaluates at most
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a program, by shapes alone.
+
+    Attributes:
+        args: positions of the steps it reads.
+        size: bytes of new memory that its result takes; zero for views.
+        work: what it costs to compute.
+        views: whether the result may lie in the operands' memory.
+        takes: which operands' memory it computes in, where nobody reads it afterwards.
+        extra: bytes it needs while it is computed.
+        fixed: never computed again: an argument, a constant, or a call that may not be repeated.
+    """
+
+    args: tuple[int, ...]
+    size: int
+    work: float
+    views: bool = False
+    takes: tuple[int, ...] = ()
+    extra: int = 0
+    fixed: bool = False
+
+
+class Plan(NamedTuple):
+    """What is kept, and what follows from it.
+
+    ``order`` has the positions of the steps in the order of computation; a position that comes
+    twice is computed again. ``exact`` says that no set of kept values needs less work.
+    """
+
+    kept: frozenset[int]
+    order: tuple[int, ...]
+    work: float
+    peak: int
+    exact: bool = False
+
+
+@dataclass
+class Task:
+    """A program to be planned: its steps, and which results are returned."""
+
+    steps: Sequence[Step]
+    outputs: frozenset[int]
+    evaluated: dict[frozenset[int], Plan] = field(default_factory=dict)
+
+    @cached_property
+    def roots(self) -> list[tuple[int, ...]]:
+        """The steps in whose memory each result lies."""
+        found: list[tuple[int, ...]] = []
+        for i, step in enumerate(self.steps):
+            found.append(tuple(dict.fromkeys(r for a in step.args for r in found[a]))
+                         if step.views else (i,))
+        return found
+
+    @cached_property
+    def plain(self) -> Plan:
+        """Everything kept."""
+        order = tuple(range(len(self.steps)))
+        return Plan(frozenset(order), order, 0.0, max(self.usage(order), default=0), True)
+
+    @cached_property
+    def turn(self) -> int:
+        """The last step before memory is given up for good: where most of it is in use."""
+        order = range(len(self.steps))
+        usage = self.usage(order)
+        return usage.index(max(usage)) if usage else 0
+
+    @cached_property
+    def pinned(self) -> list[bool]:
+        """What is kept whatever the plan: leaves, results, and what is too small to matter."""
+        small = self.plain.peak // 2000
+        out = {r for o in self.outputs for r in self.roots[o]}
+        return [step.fixed or i in out or (not step.views and step.size <= small)
+                for i, step in enumerate(self.steps)]
+
+    @cached_property
+    def saved(self) -> list[int]:
+        """Values that are computed before the turn and read after it, and may be dropped."""
+        read = {r for step in self.steps[self.turn + 1:] for a in step.args if a <= self.turn
+                for r in self.roots[a]}
+        return [i for i in sorted(read) if not self.pinned[i]]
+
+    @cached_property
+    def candidates(self) -> list[int]:
+        """Values that a plan may keep: the saved ones, and all from which they are computed."""
+        found, stack = set(self.saved), list(self.saved)
+        while stack:
+            for a in self.steps[stack.pop()].args:
+                if a not in found and not self.steps[a].fixed:
+                    found.add(a)
+                    stack.append(a)
+        return [i for i in sorted(found) if not self.pinned[i] and not self.steps[i].views]
+
+    # -- what follows from what is kept --------------------------------------------------------
+
+    def order(self, kept: frozenset[int]) -> tuple[list[int], float]:
+        """Positions of the steps in the order of computation, and the work that is added."""
+        steps, roots, pinned = self.steps, self.roots, self.pinned
+        order = list(range(self.turn + 1))
+        work = 0.0
+        there = set()
+        for i in order:
+            if (pinned[i] or i in kept) and not steps[i].views:
+                there.add(i)
+        for i in order:
+            if steps[i].views and all(r in there for r in roots[i]):
+                there.add(i)
+        for b in range(self.turn + 1, len(steps)):
+            stack = [b]
+            while stack:
+                i = stack[-1]
+                if i in there:
+                    stack.pop()
+                    continue
+                missing = [a for a in steps[i].args if a not in there]
+                if missing:
+                    stack += reversed(missing)
+                    continue
+                stack.pop()
+                there.add(i)
+                order.append(i)
+                if i <= self.turn:
+                    work += steps[i].work
+        return order, work
+
+    def plan(self, kept: frozenset[int]) -> Plan:
+        """The plan that keeps some values."""
+        found = self.evaluated.get(kept)
+        if found is None:
+            order, work = self.order(kept)
+            usage = self.usage(order)
+            found = Plan(kept, tuple(order), work, max(usage, default=0))
+            if len(self.steps) < 200:
+                self.evaluated[kept] = found
+        return found
+
+    def usage(self, order: Sequence[int]) -> list[int]:
+        """Bytes in use at each step of an order: when it is done, and before what it ends goes."""
+        steps = self.steps
+        latest: dict[int, int] = {}                # which computation a position stands for now
+        roots: list[tuple[int, ...]] = []
+        last = [0] * len(order)
+        reads: list[tuple[int, ...]] = []
+        for t, i in enumerate(order):
+            args = tuple([latest[a] for a in steps[i].args])
+            reads.append(args)
+            roots.append(tuple(dict.fromkeys([r for a in args for r in roots[a]]))
+                         if steps[i].views else (t,))
+            last[t] = t
+            for a in args:
+                for r in roots[a]:
+                    last[r] = t
+            latest[i] = t
+        for o in self.outputs:
+            for r in roots[latest[o]]:
+                last[r] = len(order)
+        held = [0] * len(order)
+        ending: dict[int, list[int]] = {}
+        for t, end in enumerate(last):
+            ending.setdefault(end, []).append(t)
+        total, usage = 0, []
+        for t, i in enumerate(order):
+            step = steps[i]
+            size = step.size
+            for position in step.takes:
+                a = reads[t][position]
+                if last[a] == t and held[a] == size and roots[a] == (a,):
+                    size, held[a] = 0, 0
+                    held[t] = step.size
+                    break
+            total += size
+            held[t] = step.size
+            usage.append(total + step.extra)
+            for r in ending.get(t, ()):
+                total -= held[r]
+        return usage
+
+
+def plan(task: Task, budget: int) -> Plan:
+    """The plan of least work whose peak is within the budget; of least peak if there is none.
+
+    >>> chain = [Step((), 0, 0, fixed=True)] + [Step((i,), 8, 1) for i in range(8)]
+    >>> back = [Step((7 - i, 8 + i), 8, 1, takes=(1,)) for i in range(8)]
+    >>> task = Task(chain + back, frozenset([16]))
+    >>> task.plain.peak, plan(task, 48).peak, plan(task, 48).work, plan(task, 48).exact
+    (64, 48, 2.0, True)
+    """
+    if task.plain.peak <= budget:
+        return task.plain
+    if len(task.candidates) <= EXACT_CANDIDATES:
+        return _exact(task, budget)
+    return _improved(task, _family(task, budget), budget)
+
+
+def _better(new: Plan, old: Plan | None, budget: int) -> bool:
+    if old is None:
+        return True
+    if new.peak <= budget and old.peak <= budget:
+        return (new.work, new.peak) < (old.work, old.peak)
+    return (new.peak, new.work) < (old.peak, old.work)
+
+
+# -- small programs ---------------------------------------------------------------------------
+
+def _exact(task: Task, budget: int) -> Plan:
+    """Branch and bound over the sets of kept values.
+
+    A dropped value that is read after the turn is computed again for certain, and a kept one takes
+    its memory at the turn: both bound what a set can still become.
+    """
+    saved = set(task.saved)
+    names = sorted(task.candidates, key=lambda i: (i not in saved, -task.steps[i].work))
+    best = _improved(task, _family(task, budget), budget)
+    leaves = 0
+    stack: list[tuple[int, frozenset[int], float, int]] = [(0, frozenset(), 0.0, 0)]
+    while stack:
+        depth, kept, work, held = stack.pop()
+        if best.peak <= budget and work > best.work or (held > budget and best.peak <= budget):
+            continue
+        if depth == len(names):
+            leaves += 1
+            if leaves > _LEAVES:
+                return best
+            found = task.plan(kept)
+            if _better(found, best, budget):
+                best = found
+            continue
+        i = names[depth]
+        if i in saved:
+            stack.append((depth + 1, kept, work + task.steps[i].work, held))
+            stack.append((depth + 1, kept | {i}, work, held + task.steps[i].size))
+        else:
+            stack.append((depth + 1, kept | {i}, work, held))
+            stack.append((depth + 1, kept, work, held))
+    return best._replace(exact=True)
+
+
+# -- large programs ---------------------------------------------------------------------------
+
+def _gaps(task: Task, values: Sequence[int], limit: int) -> frozenset[int]:
+    """Kept values with gaps of at most the limit, less what has been kept."""
+    kept = []
+    held = gap = 0
+    rest = sum(task.steps[i].size for i in values)
+    for i in values:
+        size = task.steps[i].size
+        rest -= size
+        gap += size
+        if held + gap > limit or held + size + rest <= limit:
+            kept.append(i)
+            held += size
+            gap = 0
+    return frozenset(kept)
+
+
+def _family(task: Task, budget: int) -> Plan:
+    """The best plan with gaps that shrink as kept values gather."""
+    best: Plan | None = None
+    for values in _selections(task):
+        low, high = 0, sum(task.steps[i].size for i in values)
+        for _ in range(24):
+            middle = (low + high) // 2
+            found = task.plan(_gaps(task, values, middle))
+            if _better(found, best, budget):
+                best = found
+            if found.peak <= budget:
+                low = middle
+            else:
+                high = middle
+            if high - low <= max(budget, high) // 1000:
+                break
+        # The peak is not monotonic in the limit: small limits keep too much as well.
+        for part in range(1, 12):
+            found = task.plan(_gaps(task, values, task.plain.peak * part // 24))
+            if _better(found, best, budget):
+                best = found
+    assert best is not None
+    return best
+
+
+def _selections(task: Task) -> Iterator[list[int]]:
+    """Values among which to choose: all that are saved; those that are costly to compute."""
+    yield task.saved
+    works = sorted(task.steps[i].work / max(task.steps[i].size, 1) for i in task.saved)
+    if works and works[0] < works[-1]:
+        middle = works[len(works) // 2]
+        yield [i for i in task.saved
+               if task.steps[i].work / max(task.steps[i].size, 1) >= middle]
+
+
+def _improved(task: Task, best: Plan, budget: int) -> Plan:
+    """Keep or drop single values where that is better, in a bounded number of trials."""
+    trials = 0
+    improved = True
+    while improved:
+        improved = False
+        recomputed = sorted(set(task.candidates) - best.kept, key=lambda i: -task.steps[i].work)
+        for i in [*recomputed, *sorted(best.kept)]:
+            trials += 1
+            if trials > _TRIALS:
+                return best
+            found = task.plan(best.kept ^ {i})
+            if _better(found, best, budget):
+                best, improved = found, True
+    return best
