@@ -10,7 +10,7 @@ from ..compiler.ops import layout
 from ..compiler.passes.checkpoint import Plan, Step, Task, plan
 from .buffers import augmented_symbol, can_call, is_ufunc, layouts, may_take, owns
 from .expression import Expression
-from .footprint import peak_of
+from .footprint import must_copy, peak_of
 from .numpy_source import NumpyPrinter
 from .reuse import ReusingPrinter, array_printer
 from .source import Source
@@ -142,7 +142,7 @@ def _task(graph: Graph) -> Task:
         owned = owns(node) and node.op not in _LEAVES and node.op is not PICK
         steps.append(Step(
             tuple([where[a] for a in node.args]),
-            nbytes(node.type) if owned and _is_array(node) else 0, flops(node),
+            nbytes(node.type) if (owned and _is_array(node)) or must_copy(node) else 0, flops(node),
             not owned and bool(node.args),
             tuple([i for i, a in enumerate(node.args)
                    if is_ufunc(node) and _is_array(node) and may_take(a, node)

@@ -6,7 +6,11 @@ expression around it is computed, a view as long as anybody looks at it, and Num
 products of large temporary arrays in the temporary's memory.
 """
 
+import math
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from ..compiler.arraytype import ArrayType
 from ..compiler.cost import nbytes, workspace
@@ -86,6 +90,8 @@ class Footprint:
             taken = self._elided(node, args)
             result = taken if taken is not None else self._new(_size(kind))
             self._passing(workspace(node))
+        elif must_copy(node):
+            result = self._new(_size(kind))
         else:
             result = tuple(dict.fromkeys(b for buffers, _ in args for b in buffers))
         self._hold(result)
@@ -138,7 +144,7 @@ class Footprint:
         for node in self.printer.graph.outputs:
             held, _ = self.value(node)
             if not owns(node) and not _is_filled(node) and isinstance(node.type, ArrayType):
-                self._hold(self._new(_size(node.type)))          # a copy of a view
+                self._new(_size(node.type))                      # a copy of a view
                 self._drop(held)
         return self.peak
 
@@ -163,6 +169,28 @@ class Footprint:
             self._passing(nbytes(node.args[1].type))
         for buffers in others:
             self._drop(buffers)
+
+
+def must_copy(node: Node) -> bool:
+    """Whether a change of shape is one that NumPy cannot express as a view."""
+    if node.op is not layout.reshape or not _size(node.type):
+        return False
+    try:
+        np.reshape(_outline(node.args[0]), node.params[0], copy=False)
+    except ValueError:
+        return True
+    return False
+
+
+def _outline(node: Node) -> Any:
+    """An array without memory of its own, of the shape and strides of a value."""
+    if node.op in (layout.transpose, layout.broadcast_to) and not _is_filled(node):
+        return node.op.call(_outline(node.args[0]), **node.settings)
+    if node.op is indexing.getitem and len(node.args) == 1 and not owns(node):
+        return node.op.call(_outline(node.args[0]), **node.settings)
+    shape, size = node.type.shape, node.type.dtype.itemsize
+    strides = [size * math.prod(shape[i + 1:]) for i in range(len(shape))]
+    return np.lib.stride_tricks.as_strided(np.empty(1, node.type.dtype), shape, strides)
 
 
 def _size(kind: object) -> int:

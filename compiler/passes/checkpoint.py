@@ -14,14 +14,15 @@ sublinear memory cost*, 2016, algorithm 3, has equal gaps). Single values are th
 bounded number of trials, so that planning stays linear in the size of the program.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 EXACT_CANDIDATES = 22        # values up to which all sets of kept ones are looked at
 _LEAVES = 6_000              # plans that the exact search evaluates at most
-_TRIALS = 240                # plans that the improvement of a large one evaluates at most
+_TRIALS = 240                # plans that the improvement of a large one evaluates at most,
+_TRIAL_STEPS = 300_000       # and steps of them, all together
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Step:
         args: positions of the steps it reads.
         size: bytes of new memory that its result takes; zero for views.
         work: what it costs to compute.
-        views: whether the result may lie in the operands' memory.
+        views: whether the result may lie in the operands' memory, or keeps it from being given up.
         takes: which operands' memory it computes in, where nobody reads it afterwards.
         extra: bytes it needs while it is computed.
         fixed: never computed again: an argument, a constant, or a call that may not be repeated.
@@ -74,7 +75,8 @@ class Task:
         """The steps in whose memory each result lies."""
         found: list[tuple[int, ...]] = []
         for i, step in enumerate(self.steps):
-            found.append(tuple(dict.fromkeys(r for a in step.args for r in found[a]))
+            own = (i,) if step.size or not step.views else ()
+            found.append(tuple(dict.fromkeys([*own, *[r for a in step.args for r in found[a]]]))
                          if step.views else (i,))
         return found
 
@@ -117,6 +119,25 @@ class Task:
                     stack.append(a)
         return [i for i in sorted(found) if not self.pinned[i] and not self.steps[i].views]
 
+    @cached_property
+    def crossing(self) -> list[int | None]:
+        """Up to the turn: the last step that reads a value that a plan may keep, or None."""
+        last: list[int | None] = [None] * (self.turn + 1)
+        may = set(self.candidates)
+        for i in range(self.turn + 1):
+            for r in {r for a in self.steps[i].args for r in self.roots[a]} & may:
+                last[r] = i
+        return [end if i in may else None for i, end in enumerate(last)]
+
+    @cached_property
+    def ending(self) -> dict[int, list[int]]:
+        """The values of which each step is the last reader on the way forward."""
+        found: dict[int, list[int]] = {}
+        for i, end in enumerate(self.crossing):
+            if end is not None:
+                found.setdefault(end, []).append(i)
+        return found
+
     # -- what follows from what is kept --------------------------------------------------------
 
     def order(self, kept: frozenset[int]) -> tuple[list[int], float]:
@@ -129,7 +150,7 @@ class Task:
             if (pinned[i] or i in kept) and not steps[i].views:
                 there.add(i)
         for i in order:
-            if steps[i].views and all(r in there for r in roots[i]):
+            if steps[i].views and not steps[i].size and all(r in there for r in roots[i]):
                 there.add(i)
         for b in range(self.turn + 1, len(steps)):
             stack = [b]
@@ -170,7 +191,8 @@ class Task:
         for t, i in enumerate(order):
             args = tuple([latest[a] for a in steps[i].args])
             reads.append(args)
-            roots.append(tuple(dict.fromkeys([r for a in args for r in roots[a]]))
+            own = (t,) if steps[i].size else ()
+            roots.append(tuple(dict.fromkeys([*own, *[r for a in args for r in roots[a]]]))
                          if steps[i].views else (t,))
             last[t] = t
             for a in args:
@@ -263,67 +285,93 @@ def _exact(task: Task, budget: int) -> Plan:
 
 # -- large programs ---------------------------------------------------------------------------
 
-def _gaps(task: Task, values: Sequence[int], limit: int) -> frozenset[int]:
-    """Kept values with gaps of at most the limit, less what has been kept."""
-    kept = []
-    held = gap = 0
-    rest = sum(task.steps[i].size for i in values)
-    for i in values:
-        size = task.steps[i].size
-        rest -= size
-        gap += size
-        if held + gap > limit or held + size + rest <= limit:
-            kept.append(i)
-            held += size
-            gap = 0
+def _cuts(task: Task, limit: int) -> frozenset[int]:
+    """What is kept if gaps between cuts hold as much as the limit leaves beside what is kept.
+
+    A *cut* at a step keeps what is alive there on the way forward, so that nothing before it is
+    needed to compute again what comes after it. Of the later half of each gap, the cheapest is
+    taken. What fits after the last cut is kept altogether.
+    """
+    steps, saved = task.steps, set(task.saved)
+    rest = sum(steps[i].size for i in saved)
+    kept: set[int] = set()
+    alive: dict[int, None] = {}
+    held = gap = since = 0                 # bytes: of what is kept, since the last cut, ...
+    best: tuple[int, list[int], int] | None = None
+    for i in range(task.turn + 1):
+        if i in saved:
+            size = steps[i].size
+            rest -= size
+            gap += size
+            since += size
+            if held + gap + rest <= limit:
+                return frozenset(kept | {j for j in saved if j > i - 1})
+        if task.crossing[i] is not None:
+            alive[i] = None
+        for j in task.ending.get(i, ()):
+            alive.pop(j, None)
+        if 2 * gap > limit - held:
+            new = [j for j in alive if j not in kept]
+            price = sum(steps[j].size * (1 if j in saved else 2) for j in new)
+            if best is None or price <= best[0]:
+                best, since = (price, new, 0), 0
+        if held + gap >= limit and best is not None:
+            kept.update(best[1])
+            held += sum(steps[j].size for j in best[1])
+            gap, best = since, None
     return frozenset(kept)
 
 
 def _family(task: Task, budget: int) -> Plan:
     """The best plan with gaps that shrink as kept values gather."""
-    best: Plan | None = None
-    for values in _selections(task):
-        low, high = 0, sum(task.steps[i].size for i in values)
-        for _ in range(24):
-            middle = (low + high) // 2
-            found = task.plan(_gaps(task, values, middle))
-            if _better(found, best, budget):
-                best = found
+    best = task.plan(frozenset())
+    low, high = 0, 2 * task.plain.peak
+    while high - low > max(high // 200, 1):
+        middle = (low + high) // 2
+        found = task.plan(_cuts(task, middle))
+        if _better(found, best, budget):
+            best = found
+        if found.peak <= budget:
+            low = middle
+        else:
+            high = middle
+    for part in range(1, 16):          # the peak is not monotonic: small limits keep too much, too
+        found = task.plan(_cuts(task, budget * part // 12))
+        if _better(found, best, budget):
+            best = found
+    return _filled(task, best, budget)
+
+
+def _filled(task: Task, best: Plan, budget: int) -> Plan:
+    """Keep more: as many values as fit, in two orders."""
+    if best.peak > budget:
+        return best
+    dropped = [i for i in task.saved if i not in best.kept]
+    start = best.kept
+    for values in (dropped[::-1], dropped,
+                   sorted(dropped, key=lambda i: -task.steps[i].work / task.steps[i].size)):
+        low, high = 0, len(values)
+        while low < high:
+            middle = (low + high + 1) // 2
+            found = task.plan(start.union(values[:middle]))
             if found.peak <= budget:
                 low = middle
+                best = found if _better(found, best, budget) else best
             else:
-                high = middle
-            if high - low <= max(budget, high) // 1000:
-                break
-        # The peak is not monotonic in the limit: small limits keep too much as well.
-        for part in range(1, 12):
-            found = task.plan(_gaps(task, values, task.plain.peak * part // 24))
-            if _better(found, best, budget):
-                best = found
-    assert best is not None
+                high = middle - 1
     return best
-
-
-def _selections(task: Task) -> Iterator[list[int]]:
-    """Values among which to choose: all that are saved; those that are costly to compute."""
-    yield task.saved
-    works = sorted(task.steps[i].work / max(task.steps[i].size, 1) for i in task.saved)
-    if works and works[0] < works[-1]:
-        middle = works[len(works) // 2]
-        yield [i for i in task.saved
-               if task.steps[i].work / max(task.steps[i].size, 1) >= middle]
 
 
 def _improved(task: Task, best: Plan, budget: int) -> Plan:
     """Keep or drop single values where that is better, in a bounded number of trials."""
-    trials = 0
+    trials, most = 0, min(_TRIALS, _TRIAL_STEPS // len(task.steps))
     improved = True
     while improved:
         improved = False
         recomputed = sorted(set(task.candidates) - best.kept, key=lambda i: -task.steps[i].work)
         for i in [*recomputed, *sorted(best.kept)]:
             trials += 1
-            if trials > _TRIALS:
+            if trials > most:
                 return best
             found = task.plan(best.kept ^ {i})
             if _better(found, best, budget):
