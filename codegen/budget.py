@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 from ..compiler.arraytype import ArrayType
 from ..compiler.cost import flops, nbytes, total_flops, workspace
-from ..compiler.errors import BudgetError
+from ..compiler.errors import BudgetError, Origin
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Node
 from ..compiler.ops import layout
-from ..compiler.passes.checkpoint import Plan, Step, Task, plan
-from .buffers import augmented_symbol, can_call, is_ufunc, layouts, may_take, owns
+from ..compiler.passes.checkpoint import Plan, Step, Task, least, plan
+from .buffers import LARGE, augmented_symbol, can_call, is_ufunc, layouts, may_take, owns
 from .expression import Expression
 from .footprint import must_copy, peak_of
 from .numpy_source import NumpyPrinter
@@ -88,18 +88,24 @@ def _adjacent(graph: Graph, uses: dict[Node, int]) -> set[Node]:
     return near
 
 
-def within_budget(graph: Graph, memory: int | float, annotate: bool = True
-                  ) -> tuple[Source, Graph, Memory]:
+def within_budget(graph: Graph, memory: int | float, annotate: bool = True,
+                  where: Origin | None = None) -> tuple[Source, Graph, Memory]:
     """Source of a lowered graph that takes no more memory than allowed.
 
     Args:
         graph: after the whole pipeline.
         memory: bytes, or a fraction of the predicted peak of the program that keeps everything.
         annotate: whether to put the user's lines above the statements that come from them.
+        where: the user's function.
 
     Raises:
-        BudgetError: if no plan fits, naming the least memory that one needs.
+        BudgetError: if no plan fits, naming the least memory that one needs, or if there are
+            loops or branches of their own.
     """
+    if any(node.op.bodies for node in graph.nodes):
+        raise BudgetError("A budget of memory is planned for straight-line programs, but "
+                          f"{graph.name} has loops or branches.", "Leave out memory=; a loop has "
+                          "snapshots=, and checkpoint says what a function keeps.", where)
     printer = array_printer(graph, annotate)
     source = printer.run()
     plain = peak_of(printer)
@@ -107,27 +113,34 @@ def within_budget(graph: Graph, memory: int | float, annotate: bool = True
     if plain <= budget:
         return source, graph, Memory(budget, plain, plain, 0, 0.0, True)
     task = _task(graph)
-    threshold = max(1, min(plain // 200, 2 ** 18))
-    target, least = budget, plain
-    for _ in range(_ATTEMPTS):
-        chosen = plan(task, target)
+    threshold = max(1, min(plain // 5000, LARGE))
+
+    def printed(chosen: Plan) -> tuple[Source, Graph, Memory]:
         planned = _ordered(graph, chosen)
         in_order = InOrder(planned, annotate, threshold)
         source = in_order.run()
-        peak = peak_of(in_order)
-        least = min(least, peak)
-        if peak <= budget:
-            again = len(chosen.order) - len(set(chosen.order))
-            total = total_flops(graph)
-            return source, planned, Memory(budget, peak, plain, again,
-                                           chosen.work / total if total else 0.0, chosen.exact)
+        return source, planned, Memory(
+            budget, peak_of(in_order), plain, len(chosen.order) - len(set(chosen.order)),
+            chosen.work / max(total_flops(graph), 1.0), chosen.exact)
+
+    target = budget
+    for _ in range(_ATTEMPTS):
+        chosen = plan(task, target)
         if chosen.peak > target:
             break
-        target = min(target - 1, target - (peak - budget), chosen.peak - (peak - budget))
-    raise BudgetError(f"No plan fits into {mebibytes(budget)}: the least that {graph.name} needs is "
-                      f"{mebibytes(least)} ({least} bytes).",
-                      f"Allow memory={least}, or make arrays smaller where the function is "
-                      "widest.")
+        found = printed(chosen if target == budget else chosen._replace(exact=False))
+        excess = found[2].peak - budget
+        if excess <= 0:
+            return found
+        target = min(target, chosen.peak) - excess
+    found = printed(least(task)._replace(exact=False))
+    if found[2].peak <= budget:
+        return found
+    needed = found[2].peak
+    raise BudgetError(f"No plan fits into {mebibytes(budget)}: the least that {graph.name} needs "
+                      f"is {mebibytes(needed)} ({needed} bytes).",
+                      f"Allow memory={needed}, or make arrays smaller where the function is "
+                      "widest.", where)
 
 
 def _task(graph: Graph) -> Task:

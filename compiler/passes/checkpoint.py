@@ -1,17 +1,17 @@
 """Checkpointing by budget: which values to keep from the way forward, and which to compute again.
 
-A program is a list of steps in order. Its *turn* is the step at which most memory is in use: what is
-computed before it and read after it is *saved*. A plan keeps some values across the turn and drops
-the others; a dropped value is computed again, once, just before it is first read after the turn,
-from what is kept or itself computed again, and stays until its last read.
+A program is a list of steps in order. Its *turn* is the step at which most memory is in use: what
+is computed before it and read after it is *saved*. A plan keeps some values across the turn and
+drops the others; a dropped value is computed again, once, just before it is first read after the
+turn, from what is kept or itself computed again, and stays until its last read.
 
 Small programs get the plan of least work within the budget, by branch and bound over the sets of
-kept values. For large ones a one-parameter family of plans is searched by bisection: the first gap
-between kept values is as large as the limit allows, the next one smaller by what has been kept
-since, and so on, which balances the memory of both (the schedule of Griewank and Walther's binomial
-checkpointing with one repetition; T. Chen, B. Xu, C. Zhang, C. Guestrin, *Training deep nets with
-sublinear memory cost*, 2016, algorithm 3, has equal gaps). Single values are then exchanged, in a
-bounded number of trials, so that planning stays linear in the size of the program.
+kept values. For large ones a one-parameter family of plans is searched by bisection. It keeps what
+is alive at *cuts* of the way forward: the first gap between cuts holds as much as a limit allows,
+the next one less by what has been kept since, and so on, since what is kept early is given up last
+(unlike the equal gaps of T. Chen, B. Xu, C. Zhang, C. Guestrin, *Training deep nets with sublinear
+memory cost*, 2016, algorithm 3). More values are then kept as long as they fit, and single ones
+exchanged, in a bounded number of trials, so that planning stays linear in the size of the program.
 """
 
 from collections.abc import Sequence
@@ -110,14 +110,35 @@ class Task:
 
     @cached_property
     def candidates(self) -> list[int]:
-        """Values that a plan may keep: the saved ones, and all from which they are computed."""
+        """Values that a plan may keep: the saved ones, and those from which they are computed.
+
+        A value with a single reader whose result is no larger is left out: it is better to keep
+        the result.
+        """
         found, stack = set(self.saved), list(self.saved)
         while stack:
             for a in self.steps[stack.pop()].args:
                 if a not in found and not self.steps[a].fixed:
                     found.add(a)
                     stack.append(a)
-        return [i for i in sorted(found) if not self.pinned[i] and not self.steps[i].views]
+        return [i for i in sorted(found) if not self.pinned[i] and not self.steps[i].views
+                and not self._is_better_kept_later(i)]
+
+    @cached_property
+    def readers(self) -> list[set[int]]:
+        """The steps that read each result."""
+        found: list[set[int]] = [set() for _ in self.steps]
+        for i, step in enumerate(self.steps):
+            for a in step.args:
+                found[a].add(i)
+        return found
+
+    def _is_better_kept_later(self, i: int) -> bool:
+        if len(self.readers[i]) != 1:
+            return False
+        (reader,) = self.readers[i]
+        step = self.steps[reader]
+        return reader <= self.turn and not step.views and step.size <= self.steps[i].size
 
     @cached_property
     def crossing(self) -> list[int | None]:
@@ -240,6 +261,22 @@ def plan(task: Task, budget: int) -> Plan:
     return _improved(task, _family(task, budget), budget)
 
 
+def least(task: Task) -> Plan:
+    """A plan of little memory: the least budget that is met, to a hundredth."""
+    best = plan(task, 0)
+    low, high = 0, min(best.peak, task.plain.peak)
+    while high - low > max(high // 100, 1):
+        middle = (low + high) // 2
+        found = plan(task, middle)
+        if found.peak <= middle:
+            best, high = found, found.peak
+        else:
+            low = middle
+            if found.peak < best.peak:
+                best, high = found, min(high, found.peak)
+    return best
+
+
 def _better(new: Plan, old: Plan | None, budget: int) -> bool:
     if old is None:
         return True
@@ -263,7 +300,7 @@ def _exact(task: Task, budget: int) -> Plan:
     stack: list[tuple[int, frozenset[int], float, int]] = [(0, frozenset(), 0.0, 0)]
     while stack:
         depth, kept, work, held = stack.pop()
-        if best.peak <= budget and work > best.work or (held > budget and best.peak <= budget):
+        if (best.peak <= budget and work > best.work) or (held > budget and best.peak <= budget):
             continue
         if depth == len(names):
             leaves += 1
@@ -296,8 +333,8 @@ def _cuts(task: Task, limit: int) -> frozenset[int]:
     rest = sum(steps[i].size for i in saved)
     kept: set[int] = set()
     alive: dict[int, None] = {}
-    held = gap = since = 0                 # bytes: of what is kept, since the last cut, ...
-    best: tuple[int, list[int], int] | None = None
+    held = gap = since = 0        # bytes: of what is kept; saved since the last cut, and the next
+    best: tuple[int, list[int]] | None = None
     for i in range(task.turn + 1):
         if i in saved:
             size = steps[i].size
@@ -314,7 +351,7 @@ def _cuts(task: Task, limit: int) -> frozenset[int]:
             new = [j for j in alive if j not in kept]
             price = sum(steps[j].size * (1 if j in saved else 2) for j in new)
             if best is None or price <= best[0]:
-                best, since = (price, new, 0), 0
+                best, since = (price, new), 0
         if held + gap >= limit and best is not None:
             kept.update(best[1])
             held += sum(steps[j].size for j in best[1])
