@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.arraytype import ArrayType
-from ..compiler.cost import nbytes, workspace
+from ..compiler.cost import workspace
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Node
 from ..compiler.ops import indexing, layout
 from .bodies import live
@@ -110,11 +110,15 @@ class Footprint:
         return None
 
     def _structured(self, node: Node) -> Buffers:
-        """A loop, branch or call: its results, beside what one run of its bodies takes."""
+        """A loop, branch or call: its results, beside what one run of its bodies takes.
+
+        A loop has the values of the step before as well. States that are kept for the way back
+        are not accounted for.
+        """
         results = tuple([self._new(_size(t)) for t in node.type])
         self.parts[node] = results
-        outs = sum(map(_size, node.type))
-        self._passing(max((max(graph_peak(body) - outs, 0) for body in node.bodies), default=0))
+        known = 0 if "length" in node.op.params else sum(map(_size, node.type))
+        self._passing(max((max(graph_peak(body) - known, 0) for body in node.bodies), default=0))
         return tuple(b for part in results for b in part)
 
     # -- statements ---------------------------------------------------------------------------
@@ -156,7 +160,6 @@ class Footprint:
 
     def _store(self, node: Node, name: str, into: str) -> None:
         base = node.args[0]
-        others = [self.value(a)[0] for a in node.args[1:]]
         if into:
             self.named[node] = into
         else:
@@ -165,9 +168,7 @@ class Footprint:
                 self._drop(held)
                 held = self._hold(self._new(_size(node.type)))
             self._set(node, name, held)
-        if node.op is indexing.scatter_add and len(node.args) > 2:
-            self._passing(nbytes(node.args[1].type))
-        for buffers in others:
+        for buffers in [self.value(a)[0] for a in node.args[1:]]:
             self._drop(buffers)
 
 

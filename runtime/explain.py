@@ -57,7 +57,7 @@ class Saves:
     Attributes:
         op: name of the operator.
         count: how often it is applied.
-        keeps: ``"operand 0"``, ``"result"``, ``"mask"`` or ``"factor"`` (computed of them).
+        keeps: ``"operand 0"`` (and so on), ``"result"`` or ``"mask"``, a byte for each element.
         bytes: of what is kept, each value of the way forward once.
         why: in words.
     """
@@ -179,7 +179,7 @@ def _saved(graph: Graph, wrt: tuple[int, ...]) -> tuple[Saves, ...]:
     """What the pullback of each operator reads, found by differentiating it alone."""
     varied = {graph.inputs[i] for i in wrt}
     found: dict[str, Saves] = {}
-    counted: set[tuple[Node, int]] = set()
+    counted: set[tuple[Node, bool]] = set()
     for node in graph.nodes:
         if node.op in _LEAVES or not any(a in varied for a in node.args):
             continue
@@ -191,7 +191,7 @@ def _saved(graph: Graph, wrt: tuple[int, ...]) -> tuple[Saves, ...]:
         size = 0
         for what in kept:
             whose = node.args[int(what.split()[1])] if what.startswith("operand") else node
-            place = (whose, int(what == "mask") + 2 * int(what == "factor"))
+            place = (whose, what == "mask")
             if place not in counted and whose.op not in (CONSTANT, CAPTURED):
                 counted.add(place)
                 size += whose.type.size if what == "mask" else whose.type.nbytes
@@ -226,11 +226,15 @@ def _reads(node: Node, wrt: list[int]) -> tuple[str, ...]:
     for one in kept:
         while not one.op.fresh and one.args:                    # a view is its operand's memory
             one = one.args[0]
+        reached = reachable([one])
         if one.op is INPUT:
             names.append(f"operand {inputs[one]}")
-        elif isinstance(one.type, ArrayType) and any(n.op is INPUT for n in reachable([one])):
-            names.append("mask" if one.type.dtype == np.bool_ else
-                         "result" if any(n.op is node.op for n in reachable([one])) else "factor")
+        elif isinstance(one.type, ArrayType) and one.type.dtype == np.bool_:
+            names += ["mask"] * any(n.op is INPUT for n in reached)
+        elif any(n.op is node.op for n in reached):
+            names.append("result")
+        else:                                        # a factor, which is computed of operands
+            names += [f"operand {inputs[n]}" for n in reached if n.op is INPUT]
     return tuple(sorted(set(names)))
 
 
@@ -244,8 +248,8 @@ def _why(node: Node, kept: tuple[str, ...]) -> str:
         return "it is linear in each operand, and the others are factors"
     if kept == ("mask",):
         return "its derivative only asks which elements were taken"
-    if "factor" in kept:
-        return "its derivative is a factor that is computed of them"
+    if len(kept) == 1 and kept[0].startswith("operand"):
+        return "its derivative is a function of its operand"
     if kept == ("result",):
         return "its derivative is a function of its result"
     return "its derivative is a function of them"
