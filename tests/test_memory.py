@@ -11,7 +11,7 @@ from wengert.compiler.errors import BudgetError
 from wengert.compiler.passes.checkpoint import Step, Task, least, plan
 from wengert.runtime.options import parse_memory
 
-X = np.linspace(0.1, 1.0, 16_384)           # 128 KiB
+X = np.linspace(0.1, 1.0, 32_768)           # 256 KiB
 LAYERS, DEPTH, LEVELS, STEPS = 96, 8, 4, 32
 
 
@@ -198,6 +198,15 @@ def test_a_quarter_of_the_memory(name):
     assert f"{planned.recomputed} applications are computed again" in tight.report()
 
 
+def test_a_quarter_of_the_layers():
+    """24 of the 96 layers that reverse mode keeps, with what one layer needs for itself."""
+    weights = list(np.linspace(0.5, 1.5, LAYERS))
+    tight = wg.value_and_grad(chain, (0, 1), memory=24 * X.nbytes + 2 ** 16)
+    assert same(tight(X, weights), wg.value_and_grad(chain, (0, 1))(X, weights))
+    assert tight.specialize(X, weights).memory.extra_work <= 0.4
+    assert measured(tight, X, weights) <= 24 * X.nbytes + 2 ** 16
+
+
 def test_recomputed_statements_are_real():
     weights = list(np.linspace(0.5, 1.5, 12))
     plain = wg.grad(chain).specialize(X, weights).source.text
@@ -210,7 +219,7 @@ def test_recomputed_statements_are_real():
     assert tight.graph.count("tanh") > 12
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_random_programs_keep_their_bits(seed):
     rng = np.random.default_rng(seed)
     choices = rng.integers(0, 7, 14)
@@ -226,7 +235,7 @@ def test_random_programs_keep_their_bits(seed):
             values.append(operations[choice](values[-1], values[partner % len(values)]))
         return np.sum(values[-1]), values[-2]
     plain = wg.value_and_grad(function, (0, 1), has_aux=True)(X, 1.5)
-    for memory in (0.9, 0.75, 0.6):
+    for memory in (0.85, 0.6):
         tight = wg.value_and_grad(function, (0, 1), has_aux=True, memory=memory)
         try:
             found = tight(X, 1.5)
@@ -241,8 +250,8 @@ def test_random_programs_keep_their_bits(seed):
 
 def test_the_least_budget_of_the_error_is_met_and_no_less():
     weights = list(np.linspace(0.5, 1.5, 6))
-    with pytest.raises(BudgetError, match=r"No plan fits into 0\.0625 MiB") as error:
-        wg.grad(chain, memory="64 KiB")(X, weights)
+    with pytest.raises(BudgetError, match=r"No plan fits into 0\.125 MiB") as error:
+        wg.grad(chain, memory="128 KiB")(X, weights)
     needed = int(str(error.value).split("memory=")[1].split(",")[0])
     tight = wg.grad(chain, memory=needed)
     np.testing.assert_array_equal(tight(X, weights), wg.grad(chain)(X, weights))

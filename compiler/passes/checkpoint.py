@@ -142,13 +142,13 @@ class Task:
 
     @cached_property
     def crossing(self) -> list[int | None]:
-        """Up to the turn: the last step that reads a value that a plan may keep, or None."""
+        """Up to the turn: the last step that reads a value's memory; None for what is pinned."""
         last: list[int | None] = [None] * (self.turn + 1)
-        may = set(self.candidates)
         for i in range(self.turn + 1):
-            for r in {r for a in self.steps[i].args for r in self.roots[a]} & may:
-                last[r] = i
-        return [end if i in may else None for i, end in enumerate(last)]
+            for r in {r for a in self.steps[i].args for r in self.roots[a]}:
+                if not self.pinned[r]:
+                    last[r] = i
+        return last
 
     @cached_property
     def ending(self) -> dict[int, list[int]]:
@@ -329,11 +329,12 @@ def _cuts(task: Task, limit: int) -> frozenset[int]:
     needed to compute again what comes after it. Of the later half of each gap, the cheapest is
     taken. What fits after the last cut is kept altogether.
     """
-    steps, saved = task.steps, set(task.saved)
+    steps, saved, may = task.steps, set(task.saved), set(task.candidates)
     rest = sum(steps[i].size for i in saved)
     kept: set[int] = set()
     alive: dict[int, None] = {}
     held = gap = since = 0        # bytes: of what is kept; saved since the last cut, and the next
+    blocked = 0                   # how many are alive that no plan keeps
     best: tuple[int, list[int]] | None = None
     for i in range(task.turn + 1):
         if i in saved:
@@ -342,12 +343,15 @@ def _cuts(task: Task, limit: int) -> frozenset[int]:
             gap += size
             since += size
             if held + gap + rest <= limit:
-                return frozenset(kept | {j for j in saved if j > i - 1})
+                return frozenset(kept | {j for j in saved if j >= i})
         if task.crossing[i] is not None:
             alive[i] = None
+            blocked += i not in may
         for j in task.ending.get(i, ()):
-            alive.pop(j, None)
-        if 2 * gap > limit - held:
+            if j in alive:
+                del alive[j]
+                blocked -= j not in may
+        if 2 * gap > limit - held and not blocked:
             new = [j for j in alive if j not in kept]
             price = sum(steps[j].size * (1 if j in saved else 2) for j in new)
             if best is None or price <= best[0]:

@@ -116,7 +116,7 @@ def _is_sum_of_squares(node: Node) -> bool:
     if len(node.args) != 2 or node.args[0] is not node.args[1]:
         return False
     if node.op is contraction.matmul:
-        return node.type.shape == ()
+        return bool(node.type.shape == ())
     if node.op is contraction.tensordot:
         first, second = node.params[0]
         return bool(first == second and node.type.shape == ())
