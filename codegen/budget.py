@@ -8,10 +8,12 @@ from ..compiler.errors import BudgetError, Origin
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Node
 from ..compiler.ops import layout
 from ..compiler.passes.checkpoint import Plan, Step, Task, least, plan
+from . import reuse
 from .buffers import LARGE, augmented_symbol, can_call, is_ufunc, layouts, may_take, owns
 from .expression import Expression
 from .footprint import must_copy, peak_of
 from .numpy_source import NumpyPrinter
+from .overwrites import check_overwrites
 from .reuse import ReusingPrinter, array_printer
 from .source import Source
 
@@ -119,6 +121,8 @@ def within_budget(graph: Graph, memory: int | float, annotate: bool = True,
         planned = _ordered(graph, chosen)
         in_order = InOrder(planned, annotate, threshold)
         source = in_order.run()
+        if reuse.CHECK_EVERY_REUSE:
+            check_overwrites(NumpyPrinter(planned, annotate).run(), source)
         return source, planned, Memory(
             budget, peak_of(in_order), plain, len(chosen.order) - len(set(chosen.order)),
             chosen.work / max(total_flops(graph), 1.0), chosen.exact)
@@ -193,4 +197,4 @@ def _ordered(graph: Graph, chosen: Plan) -> Graph:
     return Graph(graph.name, graph.inputs, outputs, tuple(nodes), guards)
 
 
-__all__ = ["InOrder", "Memory", "NumpyPrinter", "mebibytes", "within_budget"]
+__all__ = ["InOrder", "Memory", "mebibytes", "within_budget"]
