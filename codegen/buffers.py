@@ -57,7 +57,7 @@ def plan(graph: Graph, uses: Mapping[Node, int], threshold: int = LARGE) -> Plan
     for position, node in enumerate(graph.nodes):
         if is_large(node, threshold) and is_ufunc(node):
             dying = [i for i, a in enumerate(node.args)
-                     if last[a] == position and _can_be_taken(a, node) and order[a] == order[node]
+                     if last[a] == position and may_take(a, node) and order[a] == order[node]
                      and not any(b is not a and a in roots[b] for b in node.args)]
             found = min(dying, key=lambda i: _rank(node, i, uses), default=None)
             if found is not None and (_is_augmented(node, found) or can_call(node)):
@@ -119,7 +119,7 @@ def _rank(node: Node, position: int, uses: Mapping[Node, int]) -> tuple[bool, bo
     return not free, not _is_augmented(node, position), position
 
 
-def _can_be_taken(a: Node, node: Node) -> bool:
+def may_take(a: Node, node: Node) -> bool:
     """Whether a value is memory of the function's own, of the node's type."""
     made = is_ufunc(a) or a.op in (comparison.where, arithmetic.convert, contraction.matmul,
                                    layout.concatenate, layout.stack, *STORES)

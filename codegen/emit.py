@@ -41,6 +41,11 @@ def _operations(graph: Graph) -> int:
     return sum(node.op not in _LEAVES and node.op not in _PLACING for node in graph.nodes)
 
 
+def lowered(graph: Graph) -> Graph:
+    """A differentiated graph as array code is printed from it."""
+    return run(run(graph, SIMPLE), LOWER)
+
+
 def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True,
          target: str = "numpy", accuracy: str = "fast", deterministic: bool = True
          ) -> tuple[Source, Graph]:

@@ -19,7 +19,7 @@ from .literals import array_text
 from .loop_source import mates
 from .names import Names, identifier
 from .plain_numbers import promotes, same_when_weak, to_widen
-from .source import Function, Source
+from .source import Event, Function, Source
 from .structured_source import print_structured
 from .template import render
 from .wrap import WIDTH as PAGE
@@ -65,6 +65,7 @@ class NumpyPrinter:
         self.helpers: dict[str, tuple[str, str]] = around.helpers if around else {}
         self.records: dict[Node, Any] = {}      # what loops keep for their pulling back
         self.position = 0
+        self.trail: list[Event] = []            # what the statements do, in their order
         self.uses = _count_uses(graph)
         self.picks: dict[Node, dict[int, Node]] = {}        # of operators with several results
         for node in graph.nodes:
@@ -222,6 +223,7 @@ class NumpyPrinter:
         name = self.name(node)
         self.comment(node)
         self.lines.append(f"{name} = {expression.text}")
+        self.trail.append(Event(node, name))
         self.expressions[node] = Expression(name)
         if owns(node) or _is_filled(node):
             self.owner[node] = name
@@ -248,7 +250,9 @@ class NumpyPrinter:
                  for i in range(len(node.type))]
         self.comment(node)
         self.lines.append(f"{', '.join(names)} = {self.express(node).text}")
+        self.trail.append(Event(node))
         for i, pick in picks.items():
+            self.trail.append(Event(pick, names[i]))
             self.expressions[pick] = Expression(names[i])
             self.owner[pick] = names[i]
 
@@ -268,12 +272,14 @@ class NumpyPrinter:
             if self.expressions[base].text != name:
                 name = self.expressions[base].text
             self.comment(node)
+            self.trail.append(Event(node, name, name))
         else:
             name = self.name(node)
             self.comment(node)
             made = self.expressions[base]
             fresh = base in self.inlined and (owns(base) or _is_filled(base))
             self.lines.append(f"{name} = {made.text if fresh else made.within(ATOM) + '.copy()'}")
+            self.trail.append(Event(node, name))
         arrays = [self.expressions[a].text for a in node.args[2:]]
         index = index_text(node.params[0], arrays, node.type.shape)
         target = f"{name}[{index or '()'}]"
@@ -312,6 +318,7 @@ class NumpyPrinter:
             return
         pending, self.pending = self.pending, []
         assert self.pending_from is not None
+        self.trail.append(Event(self.pending_from))
         self.comment(self.pending_from)
         self.lines.append(f"if {_any_fails(pending)}:")
         inputs = ", ".join(self.expressions[n].text for n in self.graph.inputs)
@@ -353,7 +360,7 @@ class NumpyPrinter:
             if node in self.guards:
                 self.check(node)
             if self.frees:
-                self.lines += freed(self, position)
+                self.give_up(freed(self, position))
 
     def visit(self, node: Node, position: int) -> None:
         """Print one node, or keep its expression for where it is used."""
@@ -364,6 +371,9 @@ class NumpyPrinter:
         elif node.op.bodies:
             self.flush()
             print_structured(self, node)
+            self.trail.append(Event(node))
+            for pick in self.picks.get(node, {}).values():
+                self.trail.append(Event(pick, self.expressions[pick].text))
         elif not isinstance(node.type, ArrayType):
             self.unpack(node)
         elif node.op in (indexing.setitem, indexing.scatter_add):
@@ -375,6 +385,12 @@ class NumpyPrinter:
                 self.expressions[node] = expression
             else:
                 self.assign(node, expression)
+
+    def give_up(self, lines: Sequence[str]) -> None:
+        """Print ``del`` statements."""
+        self.lines += lines
+        self.trail += [Event(None, name) for line in lines
+                       for name in line.removeprefix("del ").split(", ")]
 
     def _widen(self) -> None:
         """Plain Python numbers become NumPy's where Python's arithmetic would raise."""

@@ -10,7 +10,7 @@ from .buffers import LARGE, augmented_symbol, can_call, elides, is_large, plan
 from .expression import UNARY, Expression
 from .numpy_source import WIDTH, NumpyPrinter
 from .overwrites import check_overwrites
-from .source import Source
+from .source import Event, Source
 
 CHECK_EVERY_REUSE = False      # switched on by the test-suite
 NOTHING = frozenset[Node]()
@@ -82,6 +82,7 @@ class ReusingPrinter(NumpyPrinter):
         names = [name for name in names if name not in self.given_up]
         self.given_up.update(names)
         self.condemned = kept
+        self.trail += [Event(None, name) for name in names]
         for name in names:
             longer = f"{self.lines[-1]}, {name}" if name is not names[0] else ""
             if longer and len(longer) <= WIDTH:
@@ -144,6 +145,7 @@ class ReusingPrinter(NumpyPrinter):
         else:
             self.lines.append(self._augmented(node, i, symbol) if symbol else
                               self._call(node, name))
+        self.trail.append(Event(node, name, self.expressions[taken].text))
         self.expressions[node] = Expression(name)
         self.owner[node] = name
         self.holders[node] = self.holders.pop(taken, [])
@@ -184,12 +186,18 @@ def array_source(graph: Graph, annotate: bool = True, reuse: bool | str = "auto"
             give up what is dead, but overwrite nothing.
         threshold: size in bytes from which on an array is large.
     """
-    plain = NumpyPrinter(graph, annotate)
+    printer = array_printer(graph, annotate, reuse, threshold)
+    source = printer.run()
+    if CHECK_EVERY_REUSE and isinstance(printer, ReusingPrinter):
+        check_overwrites(NumpyPrinter(graph, annotate).run(), source)
+    return source
+
+
+def array_printer(graph: Graph, annotate: bool = True, reuse: bool | str = "auto",
+                  threshold: int = LARGE) -> NumpyPrinter:
+    """What prints such a source; see :func:`array_source`."""
     threshold = 0 if reuse is True else threshold
     if not reuse or any(node.op.bodies for node in graph.nodes) or \
             not any(is_large(node, threshold) for node in graph.nodes):
-        return plain.run()
-    source = ReusingPrinter(graph, annotate, threshold).run()
-    if CHECK_EVERY_REUSE:
-        check_overwrites(plain.run(), source)
-    return source
+        return NumpyPrinter(graph, annotate)
+    return ReusingPrinter(graph, annotate, threshold)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ..compiler.graph import Node
+
 
 @dataclass(frozen=True)
 class KernelCall:
@@ -64,3 +66,18 @@ class Function(NamedTuple):
     name: str
     parameters: Sequence[str]
     lines: Sequence[str]
+
+
+class Event(NamedTuple):
+    """What a statement does to memory.
+
+    Attributes:
+        node: what is computed, with all that is written inside of its expression; None: a name is
+            given up.
+        name: the variable that is set, or given up; "" for what is not stored.
+        into: the variable in whose memory the result is computed, or "".
+    """
+
+    node: Node | None
+    name: str = ""
+    into: str = ""

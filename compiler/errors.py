@@ -171,6 +171,10 @@ class PolicyError(WengertError, ValueError):
     """``checkpoint`` is to keep variables that the function does not compute."""
 
 
+class BudgetError(WengertError, ValueError):
+    """A budget of memory that no plan meets, or that cannot be planned for."""
+
+
 class SnapshotsError(WengertError, ValueError):
     """A number of states to keep that is no positive integer, or that this loop cannot keep."""
 

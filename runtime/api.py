@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ..compiler.errors import ModeError, NotAFunctionError, SparseRequestError
+from ..compiler.errors import BudgetError, ModeError, NotAFunctionError, SparseRequestError
 from ..compiler.graph import Graph
 from ..compiler.ops import control
 from ..compiler.trace.locate import locate
@@ -13,7 +13,7 @@ from ..compiler.trace.tracer import Tracer
 from ..compiler.trace.tree import flatten, unflatten
 from .compile import Argnums, Request
 from .executable import Compiled
-from .options import Options
+from .options import Options, parse_memory
 from .sparse import FORMATS
 
 Mode = Literal["auto", "forward", "reverse"]
@@ -26,6 +26,9 @@ def _transform(function: Function | None, request: Request, options: Options) ->
     if request.mode not in modes:
         raise ModeError(f"mode={request.mode!r} is not a direction.",
                         'Use "forward", "reverse" or "auto".', locate())
+    if options.memory is not None and request.sparse:
+        raise BudgetError("A budget of memory is planned for dense derivatives only.",
+                          "Leave out memory= or sparse=.", locate())
     if function is None:                       # used as @grad(argnums=1)
         return functools.partial(_transform, request=request, options=options)
     if isinstance(function, (staticmethod, classmethod)):      # decorated the other way round
@@ -67,7 +70,8 @@ def compile(function: Function | None = None, *, target: str = "auto", lane: str
 def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
          mode: Mode = "auto", *, holomorphic: bool = False,
          target: str = "auto", lane: str = "auto", accuracy: str = "fast",
-         deterministic: bool = True) -> Any:
+         deterministic: bool = True,
+        memory: str | float | None = None) -> Any:
     """Gradient of a function with a scalar result, structured like the argument(s).
 
     Args:
@@ -90,10 +94,14 @@ def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool =
             sums one by one.
         deterministic: on a GPU, whether the same bits are to come out at every run; if not, numbers
             are added through index arrays in whatever order threads come.
+        memory: how much the program may have in use, results included and arguments not:
+            ``"64 MiB"``, bytes, or a fraction of what it would take; values of the way forward
+            are computed again where keeping them takes too much, see ``docs/memory.md``.
 
     Raises:
         NonScalarOutputError: if the result is not a scalar.
         InputTypeError: if a selected argument is not of floating-point numbers.
+        BudgetError: if no program fits into ``memory``, naming the least that one needs.
 
     >>> import numpy as np, wengert as wg
     >>> @wg.grad
@@ -103,13 +111,15 @@ def grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool =
     array([2., 4.])
     """
     return _transform(function, Request("grad", _normal(argnums), has_aux, mode, holomorphic),
-                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic,
+                              memory=parse_memory(memory)))
 
 
 def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
                    mode: Mode = "auto", *, holomorphic: bool = False,
                    target: str = "auto", lane: str = "auto", accuracy: str = "fast",
-                   deterministic: bool = True) -> Any:
+                   deterministic: bool = True,
+        memory: str | float | None = None) -> Any:
     """Value and gradient at once: ``(value, gradient)``, or ``((value, auxiliary), gradient)``.
 
     >>> import numpy as np, wengert as wg
@@ -119,13 +129,15 @@ def value_and_grad(function: Function | None = None, argnums: Argnums = 0, has_a
     """
     request = Request("value_and_grad", _normal(argnums), has_aux, mode, holomorphic)
     return _transform(function, request,
-                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic,
+                              memory=parse_memory(memory)))
 
 
 def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bool = False,
              mode: Mode = "auto", *, holomorphic: bool = False, sparse: bool | str = False,
              target: str = "auto", lane: str = "auto", accuracy: str = "fast",
-             deterministic: bool = True) -> Any:
+             deterministic: bool = True,
+        memory: str | float | None = None) -> Any:
     """All first derivatives: shape of the result followed by shape of the argument.
 
     ``mode="auto"`` sweeps along the shorter side: forward for few inputs, reverse for few
@@ -160,13 +172,15 @@ def jacobian(function: Function | None = None, argnums: Argnums = 0, has_aux: bo
     request = Request("jacobian", _normal(argnums), has_aux, mode, holomorphic,
                       sparse=_format(sparse))
     return _transform(function, request,
-                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic,
+                              memory=parse_memory(memory)))
 
 
 def hessian(function: Function | None = None, argnums: Argnums = 0,
             mode: Mode | Literal["substitution"] = "auto", *, sparse: bool | str = False,
             target: str = "auto", lane: str = "auto", accuracy: str = "fast",
-            deterministic: bool = True) -> Any:
+            deterministic: bool = True,
+            memory: str | float | None = None) -> Any:
     """All second derivatives of a function with a scalar result.
 
     ``mode`` is the direction of the outer sweeps over the (reverse-mode) gradient. ``sparse`` is as
@@ -181,7 +195,8 @@ def hessian(function: Function | None = None, argnums: Argnums = 0,
     """
     request = Request("hessian", _normal(argnums), False, mode, sparse=_format(sparse))
     return _transform(function, request,
-                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic,
+                              memory=parse_memory(memory)))
 
 
 def jvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "auto",
@@ -200,7 +215,8 @@ def jvp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
 
 def vjp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "auto",
         lane: str = "auto", accuracy: str = "fast",
-        deterministic: bool = True) -> Any:
+        deterministic: bool = True,
+        memory: str | float | None = None) -> Any:
     """Reverse mode: ``vjp(f)(*args, ct) -> (out, cts)``, with ``ct`` structured like the result.
 
     >>> import numpy as np, wengert as wg
@@ -209,7 +225,8 @@ def vjp(function: Function | None = None, argnums: Argnums = 0, *, target: str =
     array([ 2., 40.])
     """
     return _transform(function, Request("vjp", _normal(argnums)),
-                      Options(target, lane, accuracy=accuracy, deterministic=deterministic))
+                      Options(target, lane, accuracy=accuracy, deterministic=deterministic,
+                              memory=parse_memory(memory)))
 
 
 def hvp(function: Function | None = None, argnums: Argnums = 0, *, target: str = "auto",

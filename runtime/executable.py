@@ -14,18 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.emit import emit, is_by_element
+from ..codegen.budget import Memory, within_budget
+from ..codegen.emit import emit, is_by_element, lowered
 from ..codegen.reuse import array_source
 from ..codegen.source import Source
 from ..compiler.arraytype import ArrayType, python_number
 from ..compiler.errors import (
     ArraySubclassError,
+    BudgetError,
     DeviceArrayError,
     EnclosingValueError,
     SpecializationWarning,
 )
 from ..compiler.graph import Graph
 from ..compiler.trace.captures import Captures, captured_by
+from ..compiler.trace.locate import locate
 from ..compiler.trace.stage import (
     Staged,
     definition,
@@ -81,6 +84,7 @@ class Program:
         packing: how flat results become the caller's.
         written: positions of the inputs whose new values the function returns last.
         staged: the trace it was made from, as long as that is known.
+        memory: what was planned, if there is a budget.
         raw: the generated function itself, for solvers that call it a million times.
 
     ``raw`` takes the traced arguments, numbers and arrays, one by one and by position, in the order
@@ -97,6 +101,7 @@ class Program:
     packing: Packing | SparsePacking
     written: tuple[int, ...] = ()
     staged: Staged | None = None
+    memory: Memory | None = None
     raw: Callable[..., Any] = field(init=False)
     single: bool = field(init=False)
 
@@ -126,7 +131,8 @@ class Program:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"source": self.source, "packing": self.packing, "written": self.written,
-                "graph": pack_graph(self.graph), "single": self.single, "staged": None}
+                "graph": pack_graph(self.graph), "single": self.single, "staged": None,
+                "memory": self.memory}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state | {"graph": unpack_graph(state["graph"])})
@@ -398,16 +404,25 @@ class Compiled:
         if self.request.has_operand:
             graph = in_call_order(graph, flatten(args[-1])[0], flatten(kwargs)[0])
         by_element = is_by_element(graph if self.request.kind == "vmap" else staged.graph)
-        source, graph = emit(graph, self.options.lane, by_element, self.options.annotate,
-                             self.options.target, self.options.accuracy,
-                             self.options.deterministic)
+        memory = None
+        if self.options.memory is None:
+            source, graph = emit(graph, self.options.lane, by_element, self.options.annotate,
+                                 self.options.target, self.options.accuracy,
+                                 self.options.deterministic)
+        else:
+            source, graph, memory = within_budget(
+                lowered(graph), self.options.memory, self.options.annotate, staged.where)
         if isinstance(packing, SparsePacking) and packing.chunks is not None:
             source = chunked(source, packing.chunks)
         written = staged.written if self.request.kind in ("compile", "vmap") else ()
-        return Program(source, graph, packing, written, staged)
+        return Program(source, graph, packing, written, staged, memory)
 
     def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Called inside another trace: record this function's graph there."""
+        if self.options.memory is not None:
+            raise BudgetError(f"{self.name} has a budget of memory and is called inside of a "
+                              "function that is traced itself.",
+                              "Give memory= to the outermost transform only.", locate())
         if self.request.sparse:
             raise no_sparse_trace(self.request.kind)
         with _TRACING:
@@ -499,6 +514,8 @@ class Compiled:
         lines = len(self._last().source.text.splitlines())
         text = (f"{self.name}: {len(graph.nodes)} nodes, {len(graph.guards)} guards, "
                 f"{lines} lines of source, {len(self.programs)} programs")
+        if self._last().memory is not None:
+            text = f"{text}\n{self._last().memory}"
         packing = self._last().packing
         return f"{text}\n{packing.report(graph)}" if isinstance(packing, SparsePacking) else text
 

@@ -1,8 +1,12 @@
 """Options of a compilation, and the one place that reads the environment."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from ..compiler.errors import BudgetError
+from ..compiler.trace.locate import locate
 
 LIMIT_VARIABLE = "WENGERT_MAX_SPECIALIZATIONS"
 CACHE_VARIABLE = "WENGERT_CACHE_DIR"
@@ -23,6 +27,8 @@ class Options:
         deterministic: whether programs for the GPU give the same bits at every run.
         annotate: whether the user's lines stand in the source as comments.
         max_specializations: branch paths kept for one signature before tracing at each call.
+        memory: bytes that a program may have in use, results included and arguments not; a float
+            is a fraction of what it would have otherwise, and None leaves it free.
     """
 
     target: str = "auto"
@@ -31,6 +37,7 @@ class Options:
     accuracy: str = "fast"
     deterministic: bool = True
     max_specializations: int = int(os.environ.get(LIMIT_VARIABLE, "32"))
+    memory: int | float | None = None
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
@@ -40,6 +47,8 @@ class Options:
             raise ValueError(f"lane={self.lane!r} is not one of auto, scalar and array.")
         if self.accuracy not in ("fast", "strict"):
             raise ValueError(f"accuracy={self.accuracy!r} is neither fast nor strict.")
+        if self.memory is not None and self.target not in ("auto", "numpy"):
+            raise ValueError(f"memory= plans NumPy code, not target={self.target!r}.")
 
 
 def cache_folder() -> Path:
@@ -64,3 +73,33 @@ def thread_count() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+_UNITS = {"": 1, "KB": 10 ** 3, "MB": 10 ** 6, "GB": 10 ** 9, "KIB": 2 ** 10, "MIB": 2 ** 20,
+          "GIB": 2 ** 30}
+_AMOUNT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(?:([KMG]i?B)|B)?", re.IGNORECASE)
+
+
+def parse_memory(memory: str | int | float | None) -> int | float | None:
+    """Bytes of ``"64 MiB"`` or an integer; a fraction between 0 and 1 as it is.
+
+    Raises:
+        BudgetError: for anything else.
+
+    >>> parse_memory("64 MiB"), parse_memory("1.5 kB"), parse_memory(0.25)
+    (67108864, 1500, 0.25)
+    """
+    if memory is None:
+        return None
+    if isinstance(memory, str):
+        found = _AMOUNT.fullmatch(memory.strip())
+        if found is not None:
+            return int(float(found[1]) * _UNITS[(found[2] or "").upper()])
+    elif isinstance(memory, float):
+        if 0.0 < memory <= 1.0:
+            return memory
+    elif isinstance(memory, int) and not isinstance(memory, bool) and memory > 0:
+        return memory
+    raise BudgetError(f"memory={memory!r} is no amount of memory.",
+                      'Write memory="64 MiB", a number of bytes, or a fraction of what the '
+                      "program takes without a budget, memory=0.25.", locate())

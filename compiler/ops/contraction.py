@@ -1,5 +1,6 @@
 """Contractions: matmul, tensordot and einsum; all others are written over these."""
 
+import math
 from functools import cache
 from typing import Any
 
@@ -106,8 +107,13 @@ def _matmul_flow(i: Any, types: Any, out: Any, known: Any) -> Any:
     return contraction(i, [x.shape, y.shape], letters, wanted, known)
 
 
+def _matmul_work(x: Any, y: Any) -> Any:
+    return 2 * (x.shape[-1] if x.shape else 1) * _matmul_type(x, y).size
+
+
 matmul = Op("matmul", np.matmul, _matmul_type, Multilinear((_matmul_left_any, _matmul_right)),
             infix=Infix("@", 5), batch=_matmul_batch, python="np.matmul", flow=_matmul_flow,
+            work=_matmul_work,
             samples=(sample((2, 3), (3, 4)), sample((3,), (3,)), sample((2, 3), (3,)),
                      sample((3,), (3, 4)), sample((5, 2, 3), (3, 4)), sample((2, 3), (5, 3, 4)),
                      sample((1, 2, 3), (5, 3)[1:]), sample((3,), (5, 3, 4)),
@@ -176,9 +182,14 @@ def _tensordot_flow(i: Any, types: Any, out: Any, known: Any, axes: Any) -> Any:
     return contraction(i, [t.shape for t in types], [x, y], wanted, known)
 
 
+def _tensordot_work(x: Any, y: Any, axes: Any) -> Any:
+    return 2 * math.prod(x.shape[a] for a in axes[0]) * _tensordot_type(x, y, axes).size
+
+
 tensordot = Op("tensordot", lambda x, y, axes: np.tensordot(x, y, axes)[()], _tensordot_type,
                Multilinear((_tensordot_left, _tensordot_right)), params=("axes",),
                batch=_tensordot_batch, python=_tensordot_text, flow=_tensordot_flow,
+               work=_tensordot_work,
                samples=(sample((2, 3), (3, 4), axes=((1,), (0,))),
                         sample((2, 3, 4), (4, 3, 5), axes=((1, 2), (1, 0))),
                         sample((2, 3, 4), (4, 3, 5), axes=((2, 1), (0, 1))),
@@ -294,8 +305,16 @@ def _einsum_flow(i: Any, types: Any, out: Any, known: Any, subscripts: Any) -> A
     return contraction(i, [t.shape for t in types], inputs, output, known)
 
 
+def _einsum_work(*types: Any, subscripts: Any) -> Any:
+    inputs, _ = _parse(subscripts)
+    lengths = {c: n for t, letters in zip(types, inputs, strict=True)
+               for c, n in zip(letters, t.shape, strict=True)}
+    return max(len(types), 1) * math.prod(lengths.values())
+
+
 einsum = Op("einsum", _einsum_call, _einsum_type, Multilinear(_ByPosition()),
             params=("subscripts",), batch=_einsum_batch, python=_einsum_text, flow=_einsum_flow,
+            work=_einsum_work,
             samples=(sample((2, 3), (3, 4), subscripts="ij,jk->ik"),
                      sample((3, 3), subscripts="ii->"), sample((3, 3), subscripts="ii->i"),
                      sample((2, 3), (3, 4), (4,), subscripts="ij,jk,k->i"),

@@ -31,7 +31,7 @@ from .matrix import (
     square_shape,
     transposed,
 )
-from .row import DerivativeNotImplemented, General, Op, sample
+from .row import DerivativeNotImplemented, General, Op, cubic, sample
 from .solvers import lu_solve, solve, solve_triangle, solve_triangular
 from .ties import Over, Ties, apart, coincide, differences, distinct, parted, split_of, sums
 
@@ -65,6 +65,7 @@ def _cholesky_jvp(args: Any, tangents: Any, out: Any) -> Any:
 
 cholesky = Op("cholesky", np.linalg.cholesky, _cholesky_type, General(_cholesky_jvp),
               python="np.linalg.cholesky", batch=batch_leading(lambda: cholesky),
+              work=cubic,
               samples=(sample(POSITIVE), sample(np.stack([POSITIVE, POSITIVE + np.eye(3)])),
                        sample(POSITIVE + 0.3j * (np.tri(3, k=-1) - np.tri(3, k=-1).T))))
 
@@ -109,6 +110,7 @@ def _qr_jvp(args: Any, tangents: Any, out: Any) -> Any:
 
 qr = Op("qr", lambda a: tuple(np.linalg.qr(a)), _qr_type, General(_qr_jvp),
         python="np.linalg.qr", results=("q", "r"), batch=batch_leading(lambda: qr),
+        work=cubic,
         samples=(sample(GENERAL), sample(TALL), sample(GENERAL[:2]), sample(STACK),
                  sample(COMPLEX), sample(COMPLEX[:, :2])))
 
@@ -152,6 +154,7 @@ def _lu_jvp(args: Any, tangents: Any, out: Any) -> Any:
 lu_factor = Op("lu_factor", lambda a: scipy.linalg.lu_factor(a), _lu_type, General(_lu_jvp),
                python="linalg.lu_factor", results=("lu", "piv"),
                batch=batch_one_by_one(lambda: lu_factor),
+               work=cubic,
                samples=(sample(GENERAL), sample(GENERAL[::-1].copy()), sample(COMPLEX)))
 
 
@@ -192,6 +195,7 @@ eigh = Op("eigh", lambda a, lower: tuple(np.linalg.eigh(a, "L" if lower else "U"
           General(_eigh_jvp), params=("lower",), results=("w", "v"),
           python=lambda args, params, types: f"np.linalg.eigh({args[0]}{_uplo(params)})",
           batch=batch_leading(lambda: eigh),
+          work=cubic,
           samples=(sample(POSITIVE, lower=True), sample(STACK, lower=False),
                    sample(COMPLEX, lower=True)))
 
@@ -205,6 +209,7 @@ eigvalsh = Op("eigvalsh", lambda a, lower: np.linalg.eigvalsh(a, "L" if lower el
               lambda a, lower: _eigh_type(a, lower)[0], General(_eigvalsh_jvp), params=("lower",),
               python=lambda args, params, types: f"np.linalg.eigvalsh({args[0]}{_uplo(params)})",
               batch=batch_leading(lambda: eigvalsh),
+              work=cubic,
               samples=(sample(POSITIVE, lower=True), sample(STACK, lower=False)))
 
 
@@ -254,6 +259,7 @@ def _eigvals_text(args: Any, params: Any, types: Any) -> str:
 # Always complex; the composites take the real parts where NumPy's results are real.
 eig = Op("eig", _eig, _eig_type, General(_eig_jvp), python=_eig_text, results=("w", "v"),
          batch=batch_leading(lambda: eig),
+         work=cubic,
          samples=(sample(GENERAL), sample(STACK), sample(COMPLEX)))
 
 
@@ -269,6 +275,7 @@ def _eigvals(a: Any) -> Any:
 
 eigvals = Op("eigvals", _eigvals, lambda a: _eig_type(a)[0], General(_eigvals_jvp),
              python=_eigvals_text, batch=batch_leading(lambda: eigvals),
+             work=cubic,
              samples=(sample(GENERAL), sample(COMPLEX)))
 
 
@@ -317,6 +324,7 @@ def _svd_jvp(args: Any, tangents: Any, out: Any, over: Over = distinct) -> Any:
 svd = Op("svd", lambda a: tuple(np.linalg.svd(a, full_matrices=False)), _svd_type,
          General(_svd_jvp), results=("u", "s", "vh"), batch=batch_leading(lambda: svd),
          python=lambda args, params, types: f"np.linalg.svd({args[0]}, full_matrices=False)",
+         work=cubic,
          samples=(sample(GENERAL), sample(TALL), sample(TALL.T.copy()), sample(STACK),
                   sample(COMPLEX), sample(COMPLEX[:, :2])))
 
@@ -329,6 +337,7 @@ def _svdvals_jvp(args: Any, tangents: Any, out: Any) -> Any:
 svdvals = Op("svdvals", lambda a: np.linalg.svd(a, compute_uv=False), lambda a: _svd_type(a)[1],
              General(_svdvals_jvp), batch=batch_leading(lambda: svdvals),
              python=lambda args, params, types: f"np.linalg.svd({args[0]}, compute_uv=False)",
+             work=cubic,
              samples=(sample(GENERAL), sample(TALL)))
 
 

@@ -23,7 +23,7 @@ from .matrix import (
     square_shape,
     transposed,
 )
-from .row import General, Op, ZeroDerivative, sample
+from .row import General, Op, ZeroDerivative, cubic, sample
 from .solvers import solve_sylvester
 
 # -- inverse ---------------------------------------------------------------------------------
@@ -39,6 +39,7 @@ def _inv_jvp(args: Any, tangents: Any, out: Any) -> Any:
 
 inv = Op("inv", np.linalg.inv, _inv_type, General(_inv_jvp), python="np.linalg.inv",
          batch=batch_leading(lambda: inv),
+         work=cubic,
          samples=(sample(GENERAL), sample(STACK), sample(COMPLEX), sample((0, 0))))
 
 
@@ -71,6 +72,7 @@ def _pinv(a: Any, rcond: Any, hermitian: bool) -> Any:
 
 pinv = Op("pinv", _pinv, _pinv_type, General(_pinv_jvp), params=("rcond", "hermitian"),
           python=_pinv_text, batch=batch_leading(lambda: pinv),
+          work=cubic,
           samples=(sample(GENERAL, rcond=None, hermitian=False),
                    sample(TALL, rcond=1e-10, hermitian=False),
                    sample(TALL.T.copy(), rcond=None, hermitian=False)))
@@ -132,6 +134,7 @@ def _det_type(a: ArrayType) -> ArrayType:
 
 det = Op("det", np.linalg.det, _det_type, General(_det_jvp), python="np.linalg.det",
          batch=batch_leading(lambda: det),
+         work=cubic,
          samples=(sample((2, 2)), sample((3, 3)), sample((2, 4, 4)), sample((0, 0)),
                   sample(np.zeros((3, 3))), sample(COMPLEX)))
 
@@ -155,6 +158,7 @@ def _slogdet_jvp(args: Any, tangents: Any, out: Any) -> Any:
 slogdet = Op("slogdet", lambda a: tuple(np.linalg.slogdet(a)), _slogdet_type,
              General(_slogdet_jvp), python="np.linalg.slogdet", results=("sign", "logabsdet"),
              batch=batch_leading(lambda: slogdet),
+             work=cubic,
              samples=(sample(GENERAL), sample(STACK), sample(COMPLEX)))
 
 
@@ -168,6 +172,7 @@ def _expm_type(a: ArrayType) -> ArrayType:
 expm = Op("expm", lambda a: scipy.linalg.expm(a), _expm_type,
           General(lambda args, tangents, out: expm_frechet(args[0], tangents[0])),
           python="linalg.expm", batch=batch_leading(lambda: expm),
+          work=cubic,
           samples=(sample((2, 2)), sample((2, 2, 2))))
 
 
@@ -225,6 +230,7 @@ expm_frechet = Op("expm_frechet", _frechet, _frechet_type,
                   General(_frechet_jvp,
                           {1: lambda ct, a, e: expm_frechet(transposed(a), ct)}),
                   python=_frechet_text, batch=_frechet_batch, flow=blocks(lambda i, types: 2),
+                  work=cubic,
                   samples=(sample((2, 2), (2, 2)), sample((1, 2, 2), (1, 2, 2))))
 
 
@@ -245,7 +251,8 @@ def _sqrtm(a: Any) -> Any:
 sqrtm = Op("sqrtm", _sqrtm, _sqrtm_type, General(_sqrtm_jvp),
            python=lambda args, params, types:
                f"linalg.sqrtm({args[0]}){astype_text(complex_dtype(types[0].dtype))}",
-           batch=batch_one_by_one(lambda: sqrtm), samples=(sample(POSITIVE),))
+           batch=batch_one_by_one(lambda: sqrtm),
+           work=cubic, samples=(sample(POSITIVE),))
 
 
 
@@ -295,7 +302,8 @@ logm = Op("logm", _logm, _sqrtm_type,
           python=lambda args, params, types:
               f"linalg.logm({_double_text(args[0], types[0].dtype)})"
               f"{astype_text(complex_dtype(types[0].dtype))}",
-          batch=batch_one_by_one(lambda: logm), samples=(sample(POSITIVE),))
+          batch=batch_one_by_one(lambda: logm),
+          work=cubic, samples=(sample(POSITIVE),))
 logm_frechet = Op("logm_frechet", _log_frechet, lambda a, e: ArrayType(
                       square_shape("logm", a), complex_dtype(np.result_type(a.dtype, e.dtype))),
                   General(_log_frechet_jvp,

@@ -145,8 +145,10 @@ min = _reduction("min", np.min, General(_extremum_jvp))
 any = _reduction("any", np.any, ZeroDerivative())
 all = _reduction("all", np.all, ZeroDerivative())
 count_nonzero = _reduction("count_nonzero", np.count_nonzero, ZeroDerivative())
+# SciPy's function shifts, compares and masks in arrays of its own.
 logsumexp = _reduction("logsumexp", _logsumexp_call, General(_logsumexp_jvp),
-                       callee="special.logsumexp")
+                       callee="special.logsumexp", work=8.0,
+                       workspace=lambda x, axis, keepdims: 5 * x.nbytes + x.size)
 
 
 def _one_axis_text(callee: Any) -> Any:

@@ -176,6 +176,10 @@ class Op:
             single precision) and ``{t}`` its name; ``"infix"`` for the operator of ``infix``; or
             a function ``(kind, constants)`` of the operands' dtype kind and constant values that
             gives such a template. Integers are taken by templates without ``{f}`` and ``/``.
+        work: arithmetic operations, in additions: a number an element, or
+            ``work(*types, **params)`` in all; None: by kind, see ``compiler/cost.py``.
+        workspace: ``workspace(*types, **params)``, the bytes needed beside operands and results
+            while it is computed; None: none.
     """
 
     name: str
@@ -198,6 +202,8 @@ class Op:
     copies: bool = False
     bodies: tuple[str, ...] = ()
     c: str | Callable[..., str | None] | None = None
+    work: float | Rule | None = None
+    workspace: Rule | None = None
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Compute on arrays; record a node when an operand is traced."""
@@ -209,6 +215,11 @@ class Op:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def cubic(*types: ArrayType, **params: Any) -> float:
+    """Work of a factorization: some operations for each element and row of a matrix."""
+    return 2.0 * types[0].size * (types[0].shape[-1] if types[0].shape else 1)
 
 
 @cache

@@ -29,7 +29,7 @@ from .matrix import (
     square_shape,
     transposed,
 )
-from .row import General, Op, broadcast_shapes, sample
+from .row import General, Op, broadcast_shapes, cubic, sample
 
 
 def _minus(tb: Any, ta_x: Any) -> Any:
@@ -107,6 +107,7 @@ def _n_core(i: int, types: Any) -> int:
 
 solve = Op("solve", np.linalg.solve, _solve_type, General(_solve_jvp, {1: _solve_transpose}),
            python="np.linalg.solve", batch=_solve_batch, flow=blocks(_n_core),
+           work=cubic,
            samples=(sample(GENERAL, (3,)), sample(GENERAL, (3, 2)), sample(STACK, (3,)),
                     sample(STACK, (3, 2)), sample(STACK, (2, 3, 1)), sample(GENERAL, (2, 3, 1)),
                     sample(COMPLEX, (3,)), sample((0, 0), (0,))))
@@ -361,6 +362,7 @@ def _lstsq_text(args: Any, params: Any, types: Any) -> str:
 lstsq = Op("lstsq", lambda a, b, rcond: np.linalg.lstsq(a, b, rcond)[0], _lstsq_type,
            General(_lstsq_jvp, {1: _lstsq_transpose}), params=("rcond",), python=_lstsq_text,
            batch=_lstsq_batch,
+           work=cubic,
            samples=(sample(TALL, (4,), rcond=None), sample(TALL, (4, 2), rcond=None),
                     sample(TALL.T.copy(), (2,), rcond=None), sample(GENERAL, (3,), rcond=None)))
 

@@ -42,8 +42,10 @@ square = elementwise("square", np.square, lambda x, out: 2.0 * x, c="{0} * {0}")
 reciprocal = elementwise("reciprocal", np.reciprocal, lambda x, out: -out * out, domain=POSITIVE,
                          c="1 / {0}")
 
-sin = elementwise("sin", np.sin, lambda x, out: np.cos(x), c="sin{f}({0})")
-cos = elementwise("cos", np.cos, lambda x, out: -np.sin(x), c="cos{f}({0})")
+sin = elementwise("sin", np.sin, lambda x, out: np.cos(x), c="sin{f}({0})",
+                  work=30.0)
+cos = elementwise("cos", np.cos, lambda x, out: -np.sin(x), c="cos{f}({0})",
+                  work=30.0)
 tan = elementwise("tan", np.tan, lambda x, out: 1.0 + out * out, domain=((-1.2, 1.2),),
                   c="tan{f}({0})")
 arcsin = elementwise("arcsin", np.arcsin, lambda x, out: 1.0 / np.sqrt((1.0 - x) * (1.0 + x)),

@@ -1,0 +1,219 @@
+"""How much memory a printed program takes: its peak, predicted from its statements.
+
+The statements are gone through in order, as Python and NumPy would run them: a name holds memory
+until it is given up or the function returns, what is written inside of an expression until the
+expression around it is computed, a view as long as anybody looks at it, and NumPy computes sums and
+products of large temporary arrays in the temporary's memory.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compiler.arraytype import ArrayType
+from ..compiler.cost import workspace
+from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Node
+from ..compiler.ops import indexing, layout
+from .bodies import live
+from .buffers import LARGE, STORES, elides, is_ufunc, owns
+from .numpy_source import NumpyPrinter
+
+_OBJECT = 112            # bytes of an array beside its elements
+Buffers = tuple[int, ...]
+
+
+class Footprint:
+    """Runs the statements of one printed function; see :func:`peak_of`."""
+
+    def __init__(self, printer: NumpyPrinter) -> None:
+        self.printer = printer
+        self.sizes: dict[int, int] = {}            # of the buffers that are in use
+        self.count: dict[int, int] = {}            # who holds them
+        self.total = self.peak = self.made = 0
+        self.names: dict[str, Buffers] = {}
+        self.named: dict[Node, str] = {}
+        self.parts: dict[Node, tuple[Buffers, ...]] = {}
+
+    # -- memory -----------------------------------------------------------------------------
+
+    def _new(self, size: int) -> Buffers:
+        if size <= 0:
+            return ()
+        self.made += 1
+        self.sizes[self.made] = size + _OBJECT
+        self.count[self.made] = 0
+        self.total += size + _OBJECT
+        self.peak = max(self.peak, self.total)
+        return (self.made,)
+
+    def _hold(self, buffers: Buffers) -> Buffers:
+        for b in buffers:
+            self.count[b] += 1
+        return buffers
+
+    def _drop(self, buffers: Buffers) -> None:
+        for b in buffers:
+            self.count[b] -= 1
+            if not self.count[b]:
+                self.total -= self.sizes.pop(b)
+
+    def _passing(self, size: int) -> None:
+        """Memory that is taken and given back."""
+        self.peak = max(self.peak, self.total + size)
+
+    # -- expressions --------------------------------------------------------------------------
+
+    def value(self, node: Node) -> tuple[Buffers, bool]:
+        """The memory of an operand, held once more, and whether it is a temporary array."""
+        name = self.named.get(node)
+        if name is not None:
+            return self._hold(self.names.get(name, ())), False
+        if node.op in (INPUT, CONSTANT, CAPTURED):
+            return (), False
+        if node.op is PICK and node.args[0] in self.parts:
+            return self._hold(self.parts[node.args[0]][node.params[0]]), False
+        return self.compute(node), True
+
+    def compute(self, node: Node) -> Buffers:
+        """Evaluate one application, and the temporary ones inside; its memory, held."""
+        args = [self.value(a) for a in node.args]
+        kind = node.type
+        if not isinstance(kind, ArrayType):
+            result: Buffers = self._structured(node) if node.op.bodies else ()
+            if not node.op.bodies:
+                self.parts[node] = tuple([self._new(_size(t)) for t in kind])
+                result = tuple(b for part in self.parts[node] for b in part)
+            self._passing(workspace(node))
+        elif _is_filled(node) or owns(node):
+            taken = self._elided(node, args)
+            result = taken if taken is not None else self._new(_size(kind))
+            self._passing(workspace(node))
+        elif must_copy(node):
+            result = self._new(_size(kind))
+        else:
+            result = tuple(dict.fromkeys(b for buffers, _ in args for b in buffers))
+        self._hold(result)
+        for buffers, _ in args:
+            self._drop(buffers)
+        return result
+
+    def _elided(self, node: Node, args: Sequence[tuple[Buffers, bool]]) -> Buffers | None:
+        """The memory of a temporary operand in which NumPy computes by itself."""
+        if not is_ufunc(node) or _size(node.type) < LARGE:
+            return None
+        for i, ((buffers, temporary), a) in enumerate(zip(args, node.args, strict=True)):
+            if temporary and len(buffers) == 1 and self.count[buffers[0]] == 1 and \
+                    a.type == node.type and owns(a) and elides(node, i):
+                return buffers
+        return None
+
+    def _structured(self, node: Node) -> Buffers:
+        """A loop, branch or call: its results, beside what one run of its bodies takes.
+
+        A loop has the values of the step before as well. States that are kept for the way back
+        are not accounted for.
+        """
+        results = tuple([self._new(_size(t)) for t in node.type])
+        self.parts[node] = results
+        known = 0 if "length" in node.op.params else sum(map(_size, node.type))
+        self._passing(max((max(graph_peak(body) - known, 0) for body in node.bodies), default=0))
+        return tuple(b for part in results for b in part)
+
+    # -- statements ---------------------------------------------------------------------------
+
+    def run(self) -> int:
+        """The peak."""
+        for node, name, into in self.printer.trail:
+            if node is None:
+                self._drop(self.names.pop(name, ()))
+            elif node.op in STORES:
+                self._store(node, name, into)
+            elif into:
+                held = self._hold(self.names.get(into, ()))
+                others = [self.value(a)[0] for a in node.args]
+                self._set(node, name, held)
+                for buffers in others:
+                    self._drop(buffers)
+            else:
+                held = self._hold(self.parts[node.args[0]][node.params[0]]) if \
+                    node.op is PICK and node.args[0] in self.parts else self.compute(node)
+                if node in self.parts:          # its parts are named next; held until then
+                    continue
+                if name:
+                    self._set(node, name, held)
+                else:
+                    self._drop(held)
+        for node in self.printer.graph.outputs:
+            held, _ = self.value(node)
+            if not owns(node) and not _is_filled(node) and isinstance(node.type, ArrayType):
+                self._new(_size(node.type))                      # a copy of a view
+                self._drop(held)
+        return self.peak
+
+    def _set(self, node: Node, name: str, held: Buffers) -> None:
+        before = self.names.get(name, ())
+        self.names[name] = held
+        self._drop(before)
+        self.named[node] = name
+
+    def _store(self, node: Node, name: str, into: str) -> None:
+        base = node.args[0]
+        if into:
+            self.named[node] = into
+        else:
+            held, temporary = self.value(base)
+            if not (temporary and len(held) == 1):
+                self._drop(held)
+                held = self._hold(self._new(_size(node.type)))
+            self._set(node, name, held)
+        for buffers in [self.value(a)[0] for a in node.args[1:]]:
+            self._drop(buffers)
+
+
+def must_copy(node: Node) -> bool:
+    """Whether a change of shape is one that NumPy cannot express as a view."""
+    if node.op is not layout.reshape or not _size(node.type):
+        return False
+    try:
+        np.reshape(_outline(node.args[0]), node.params[0], copy=False)
+    except ValueError:
+        return True
+    return False
+
+
+def _outline(node: Node) -> Any:
+    """An array without memory of its own, of the shape and strides of a value."""
+    if node.op in (layout.transpose, layout.broadcast_to) and not _is_filled(node):
+        return node.op.call(_outline(node.args[0]), **node.settings)
+    if node.op is indexing.getitem and len(node.args) == 1 and not owns(node):
+        return node.op.call(_outline(node.args[0]), **node.settings)
+    shape, size = node.type.shape, node.type.dtype.itemsize
+    strides = [size * math.prod(shape[i + 1:]) for i in range(len(shape))]
+    return np.lib.stride_tricks.as_strided(np.empty(1, node.type.dtype), shape, strides)
+
+
+def _size(kind: object) -> int:
+    return kind.nbytes if isinstance(kind, ArrayType) and kind.shape else 0
+
+
+def _is_filled(node: Node) -> bool:
+    """One number everywhere, which is printed as an array of its own."""
+    return node.op is layout.broadcast_to and node.args[0].type.shape == ()
+
+
+def peak_of(printer: NumpyPrinter) -> int:
+    """Bytes that a printed function has in use at most, its results included, its arguments not.
+
+    Args:
+        printer: after it has printed.
+    """
+    return Footprint(printer).run()
+
+
+def graph_peak(graph: Graph) -> int:
+    """The same for a body, printed on its own."""
+    printer = NumpyPrinter(live(graph), annotate=False)
+    printer.run()
+    return peak_of(printer)
