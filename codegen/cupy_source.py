@@ -213,6 +213,8 @@ class CupyPrinter(NumpyPrinter):
 
     def express(self, node: Node) -> Expression:
         """The application, with CuPy's function in place of NumPy's."""
+        if node.op.reference is not None:
+            self._refuse(f"{node.op.name}, a function that is called as it is", node)
         expression = super().express(node)
         if node.op is layout.transpose and expression.text.endswith(".mT"):
             axes = ", ".join(map(str, node.params[0]))

@@ -267,37 +267,43 @@ class _Launches:
         space = tuple((n, extents[n]) for n in kept)
         along = next(n for n in found[0][1] if n not in kept)
         n_slices = min(extents[along] // SLICE, FEW // max(1, _count(space)))
-        if n_slices < 2:
-            self._add(Launch("", "threads", space, loops, self._before(loops)))
-            return True
-        size = -(-extents[along] // n_slices)
+        size = -(-extents[along] // n_slices) if n_slices > 1 else extents[along]
         n_slices = -(-extents[along] // size)
+        begin: list[Statement] = []
+        end: list[Statement] = []
         combined: list[Statement] = []
         for store in {s.buffer: s for s, _ in found}.values():
             buffer = next(b for b in self.kernel.buffers if b.name == store.buffer)
-            parts = self._buffer("parts", buffer.dtype, buffer.size * n_slices)
-            at = variable(SLICE_NAME).times(buffer.size)
-            loops = tuple(_moved(s, store.buffer, parts, at) for s in loops)
-            total = self.names.unique("total")
             fill = next(s for s, _ in _stores(body) if s.buffer == store.buffer)
             assert isinstance(fill.value, Const)
             assert store.op is not None
-            combined += [Start(total, buffer.dtype, fill.value.value),
-                         Loop("c", 0, n_slices, (Update(total, store.op, Load(
-                             parts, variable("c").times(buffer.size) + store.index,
-                             buffer.dtype)),)),
-                         Store(store.buffer, store.index, Ref(total, buffer.dtype))]
-        self._add(Launch("", "threads", ((SLICE_NAME, n_slices), *space), loops,
-                         self._before(loops), cut=(along, extents[along], size)))
-        body = tuple(combined)
-        for name, extent in reversed(space):
-            body = (Loop(name, 0, extent, body),)
-        self._add(Launch("", "threads", space, body))
+            start = Start(self.names.unique("total"), buffer.dtype, fill.value.value)
+            total = Ref(start.name, buffer.dtype)
+            loops = tuple(x for s in loops for x in _accumulated(s, store.buffer, start.name))
+            begin.append(start)
+            if n_slices == 1:
+                end.append(Store(store.buffer, store.index, total))
+                continue
+            parts = self._buffer("parts", buffer.dtype, buffer.size * n_slices)
+            end.append(Store(parts, store.index + variable(SLICE_NAME).times(buffer.size), total))
+            part = Load(parts, variable("c").times(buffer.size) + store.index, buffer.dtype)
+            combined += [start, Loop("c", 0, n_slices, (Update(start.name, store.op, part),)),
+                         Store(store.buffer, store.index, total)]
+        whole = (*begin, *loops, *end)
+        if n_slices == 1:
+            self._add(Launch("", "threads", space, whole, self._before(whole)))
+            return True
+        self._add(Launch("", "threads", ((SLICE_NAME, n_slices), *space), whole,
+                         self._before(whole), cut=(along, extents[along], size)))
+        self._add(Launch("", "threads", space, tuple(combined)))
         return True
 
     # -- stores through index arrays --------------------------------------------------------------
 
     def _scatter(self, loops: tuple[Statement, ...], key: Store) -> None:
+        assert all(s.buffer == key.buffer and _points(loops, s) == _points(loops, key)
+                   for s, _ in _stores(loops)), "stores of several kinds"
+        assert not any(isinstance(s, Update) for s in walk(loops)), "a sum among stores"
         extents = _extents(loops)
         points = tuple((n, extents[n]) for n in _points(loops, key))
         if not self.deterministic and key.op is arithmetic.add and (
@@ -483,10 +489,11 @@ def _numbering(body: tuple[Statement, ...], inside: set[str], wraps: set[str], k
     return tuple(out)
 
 
-def _moved(s: Statement, old: str, new: str, at: Index) -> Statement:
-    """A statement that stores elsewhere."""
+def _accumulated(s: Statement, buffer: str, total: str) -> tuple[Statement, ...]:
+    """A statement that adds to an accumulator what it would add to a buffer's elements."""
     if isinstance(s, Loop):
-        return s._replace(body=tuple(_moved(b, old, new, at) for b in s.body))
-    if isinstance(s, Store) and s.buffer == old:
-        return s._replace(buffer=new, index=s.index + at)
-    return s
+        body = tuple(x for b in s.body for x in _accumulated(b, buffer, total))
+        return (s._replace(body=body),) if body else ()
+    if isinstance(s, Store) and s.buffer == buffer:
+        return () if s.op is None else (Update(total, s.op, s.value),)
+    return (s,)

@@ -24,6 +24,7 @@ from ..compiler.errors import (
     BudgetError,
     DeviceArrayError,
     EnclosingValueError,
+    NotOnDeviceError,
     SpecializationWarning,
 )
 from ..compiler.graph import Graph
@@ -176,6 +177,10 @@ class Compiled:
         self.function = function
         self.request = request
         self.options = options
+        if options.target == "cupy" and request.sparse:
+            raise NotOnDeviceError("Sparse derivatives are computed on the processor.",
+                                   "Leave sparse out, or pass arrays of NumPy's.",
+                                   definition(function))
         self.name = function_name(function) if request.kind == "compile" else \
             f"{function_name(function)}_{request.kind}"
         self._signatures: dict[Any, Signature] = {}

@@ -167,3 +167,12 @@ def test_many_random_programs_are_the_same_on_the_gpu(first, monkeypatch):
         small_pieces(monkeypatch)
     named = list(random_cases(range(first, first + 100)))
     agree(named, modules([graph for _, graph, _ in named]), orders=ORDERS[1:])
+
+
+@pytest.mark.slow
+def test_kernels_in_small_pieces_compile(monkeypatch):
+    require_nvrtc()
+    small_pieces(monkeypatch)
+    named = [graph for name, graph, _ in [*cases(), *random_cases(range(40))]]
+    for unit in units(texts_of(modules(named))):
+        nvrtc.compiled(unit, "sm_90")

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import wengert as wg
-from gpu.harness import modules, standin
+from gpu import nvrtc
+from gpu.harness import ARCHITECTURES, modules, standin
 
 rng = np.random.default_rng(1)
 BARRIER = "__syncthreads();"
@@ -135,3 +136,16 @@ def test_the_stand_in_is_as_strict_as_cupy(cp):
             wrong()
     assert np.isnan(cp.empty(3).get()).all()
     assert isinstance(cp.sum(x), cp.ndarray)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kind_of_launch_compiles(architecture):
+    if nvrtc.library() is None:
+        pytest.skip("the wheel nvidia-cuda-nvrtc is not installed")
+    for f, args, n, options in PROGRAMS.values():
+        graph = wg.value_and_grad(f, n).specialize(*args).graph
+        (module,) = modules([graph], **options)
+        for name, kernel in module.kernels.items():
+            binary, log = nvrtc.compiled(kernel.code, architecture, kernel.options)
+            assert name.encode() in binary
+            assert not log.strip("\0 \n"), log

@@ -308,3 +308,21 @@ def test_programs_for_the_gpu_are_saved_and_pickled(cp, tmp_path):
     assert slope_again.get().tobytes() == slope.get().tobytes()
     copied = pickle.loads(pickle.dumps(wg.grad(energy, target="cupy")))
     assert copied(x).get().tobytes() == slope.get().tobytes()
+
+
+def test_what_stays_on_the_processor_is_refused(cp):
+    x = cp.asarray(np.ones(3))
+    with pytest.raises(errors.NotOnDeviceError, match="Sparse derivatives"):
+        wg.jacobian(lambda x: x ** 2, sparse=True)(x)
+
+    @wg.custom_vjp
+    def doubled(x):
+        return x * 2.0
+    doubled.defvjp(lambda x: (x * 2.0, None), lambda residual, ct: (2.0 * ct,))
+    assert wg.grad(lambda x: np.sum(doubled(x)))(x).get().tolist() == [2.0, 2.0, 2.0]
+
+
+def test_arrays_of_the_gpu_are_not_captured(cp):
+    w = cp.asarray(np.ones(3))
+    with pytest.raises(TypeError):
+        wg.grad(lambda x: np.sum(x * w))(cp.asarray(np.ones(3)))
