@@ -13,7 +13,7 @@ from .buffers import LARGE, augmented_symbol, can_call, is_ufunc, layouts, may_t
 from .expression import Expression
 from .footprint import must_copy, peak_of
 from .numpy_source import NumpyPrinter
-from .overwrites import check_overwrites
+from .overwrites import array_inputs, check_overwrites
 from .reuse import ReusingPrinter, array_printer
 from .source import Source
 
@@ -122,7 +122,8 @@ def within_budget(graph: Graph, memory: int | float, annotate: bool = True,
         in_order = InOrder(planned, annotate, threshold)
         source = in_order.run()
         if reuse.CHECK_EVERY_REUSE:
-            check_overwrites(NumpyPrinter(planned, annotate).run(), source)
+            check_overwrites(NumpyPrinter(planned, annotate).run(), source,
+                             array_inputs(planned))
         return source, planned, Memory(
             budget, peak_of(in_order), plain, len(chosen.order) - len(set(chosen.order)),
             chosen.work / max(total_flops(graph), 1.0), chosen.exact)

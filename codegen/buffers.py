@@ -131,8 +131,8 @@ def owns(node: Node) -> bool:
     if node.op is PICK:
         return node.args[0].op.fresh or (bool(node.args[0].op.bodies) and owns_result(
             node.args[0], node.params[0], owns))
-    if node.op is indexing.getitem and any(a.op in (CONSTANT, CAPTURED) and a.type.shape
-                                           for a in node.args[1:]):
+    if node.op is indexing.getitem and any(
+            a.op in (CONSTANT, CAPTURED, INPUT) and a.type.shape for a in node.args[1:]):
         return True                       # reading by arrays copies, by an integer it may not
     return node.op.fresh and node.op not in (INPUT, CONSTANT, CAPTURED)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..compiler.errors import VerifyError
+from ..compiler.graph import Graph
 from .source import Source
 
 # Functions of NumPy that may give a view of an operand, and methods that never do.
@@ -78,7 +79,8 @@ class Terms:
 class Machine:
     """Runs one function; ``aliasing``: whether unknown functions give views of their operands."""
 
-    def __init__(self, source: Source, terms: Terms, aliasing: bool) -> None:
+    def __init__(self, source: Source, terms: Terms, aliasing: bool, arrays: Sequence[int] = ()
+                 ) -> None:
         self.terms = terms
         self.aliasing = aliasing
         self.content: dict[int, int] = {}
@@ -88,7 +90,8 @@ class Machine:
         self.foreign = 0                                # writes to arguments and constants
         self.shared: set[tuple[int, int]] = set()       # results that share memory
         self._ids = itertools.count()
-        self.tables: set[str] = set()                   # constant and captured arrays
+        # Arrays, as constants, captured or given: as indices they copy.
+        self.tables = {source.parameters[i] for i in arrays}
         module = ast.parse(source.text)
         self._bind_globals(source, module)
         function = next(s for s in module.body
@@ -332,12 +335,18 @@ def _written(block: ast.AST) -> Iterator[ast.Name]:
             yield base
 
 
-def check_overwrites(plain: Source, reusing: Source) -> None:
+def array_inputs(graph: Graph) -> tuple[int, ...]:
+    """Positions of the inputs that are arrays, not numbers."""
+    return tuple(i for i, node in enumerate(graph.inputs) if node.type.shape)
+
+
+def check_overwrites(plain: Source, reusing: Source, arrays: Sequence[int] = ()) -> None:
     """Both sources return the same values and see the same guards, as far as symbols tell.
 
     Args:
         plain: printed without reuse of memory.
         reusing: the same function, with reuse.
+        arrays: positions of parameters that are arrays; as indices they copy what they read.
 
     Raises:
         VerifyError: if a value is overwritten, or given up, before it has been read for the last
@@ -345,7 +354,7 @@ def check_overwrites(plain: Source, reusing: Source) -> None:
     """
     terms = Terms()
     for aliasing in (False, True):
-        wanted, found = (Machine(source, terms, aliasing) for source in (plain, reusing))
+        wanted, found = (Machine(source, terms, aliasing, arrays) for source in (plain, reusing))
         problem = ""
         if wanted.events != found.events:
             problem = "a value is overwritten or given up before it has been read"

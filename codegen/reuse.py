@@ -9,7 +9,7 @@ from ..compiler.graph import Graph, Node
 from .buffers import LARGE, augmented_symbol, can_call, elides, is_large, plan
 from .expression import UNARY, Expression
 from .numpy_source import WIDTH, NumpyPrinter
-from .overwrites import check_overwrites
+from .overwrites import array_inputs, check_overwrites
 from .source import Event, Source
 
 CHECK_EVERY_REUSE = False      # switched on by the test-suite
@@ -189,7 +189,7 @@ def array_source(graph: Graph, annotate: bool = True, reuse: bool | str = "auto"
     printer = array_printer(graph, annotate, reuse, threshold)
     source = printer.run()
     if CHECK_EVERY_REUSE and isinstance(printer, ReusingPrinter):
-        check_overwrites(NumpyPrinter(graph, annotate).run(), source)
+        check_overwrites(NumpyPrinter(graph, annotate).run(), source, array_inputs(graph))
     return source
 
 
