@@ -327,9 +327,14 @@ def rebuild(graph: Graph, change: Callable[[Builder, Node, tuple[Node, ...]], No
     return builder.graph([new[n] for n in graph.outputs])
 
 
+def has_bodies(graph: Graph) -> bool:
+    """Whether there are loops or branches."""
+    return any(node.op.bodies for node in graph.nodes)
+
+
 def with_bodies(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
     """The graph with ``change`` applied to the bodies that its nodes hold."""
-    if not any(node.op.bodies for node in graph.nodes):
+    if not has_bodies(graph):
         return graph
 
     def changed(builder: Builder, node: Node, args: tuple[Node, ...]) -> Node:

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 
-from ..graph import Graph, with_bodies
+from ..graph import Graph, has_bodies, with_bodies
 from ..verify import verify
 from .canonical import assemble, lower_products, single_results, take_in_signs
 from .dead import remove_dead, settle_ties
@@ -58,8 +58,11 @@ def run(graph: Graph, passes: tuple[Pass, ...] = PIPELINE, stop_after: str | Non
     """
     if VERIFY_AFTER_EVERY_PASS:
         verify(graph)
+    deep = has_bodies(graph)
     for one in passes:
-        graph = one(graph)
+        graph = one(graph) if deep else getattr(one, "__wrapped__", one)(graph)
+        if one.__name__ == expand.__name__:          # what is written out may hold loops
+            deep = has_bodies(graph)
         if VERIFY_AFTER_EVERY_PASS:
             verify(graph)
         if one.__name__ == stop_after:
