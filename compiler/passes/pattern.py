@@ -8,6 +8,7 @@ calls name rows of the table. Operands of commutative rows match in either order
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -29,19 +30,35 @@ _CONSTANTS = frozenset("cdk")
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A rewrite ``pattern → replacement`` with its exactness class.
+    """A rewrite ``pattern -> replacement`` with its exactness class; parsed when it is first used.
 
     EXACT: the same bits, NaN, infinities and −0 included. STABLE: never less accurate.
     FAST: reassociates.
     """
 
-    pattern: ast.expr
-    matches: Callable[[tuple[Node, ...], Bindings], bool]      # on the operands of the root
-    replacement: ast.expr
-    build: Maker
     exactness: Exactness
     text: str
     when: Callable[[Bindings], bool] | None = None
+
+    @cached_property
+    def pattern(self) -> ast.expr:
+        """The left side."""
+        return _parse(self.text.split("->")[0])
+
+    @cached_property
+    def matches(self) -> Callable[[tuple[Node, ...], Bindings], bool]:
+        """Whether the operands of the root have the form of the pattern; fills the bindings."""
+        return _match_operands(self.pattern)
+
+    @cached_property
+    def replacement(self) -> ast.expr:
+        """The right side."""
+        return _parse(self.text.split("->")[1])
+
+    @cached_property
+    def build(self) -> Maker:
+        """Makes the replacement."""
+        return _maker(self.replacement)
 
     @property
     def root(self) -> Op:
@@ -51,10 +68,7 @@ class Rule:
 
 def rule(exactness: Exactness, text: str, when: Callable[[Bindings], bool] | None = None) -> Rule:
     """A rule from ``"pattern -> replacement"``."""
-    left, right = text.split("->")
-    pattern, replacement = _parse(left), _parse(right)
-    return Rule(pattern, _match_operands(pattern), replacement, _maker(replacement), exactness,
-                text, when)
+    return Rule(exactness, text, when)
 
 
 def _parse(text: str) -> ast.expr:
