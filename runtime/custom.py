@@ -43,7 +43,7 @@ class Custom:
         self.opaque = opaque
         functools.update_wrapper(self, function)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The function itself on numbers and arrays; one operator on traced values."""
         args = self._positional(args, kwargs)
         leaves, spec = flatten(args)

@@ -2,13 +2,14 @@
 
 General dispatch flattens the arguments, looks their types up and packs the results. Where the
 arguments are plain numbers and arrays, a few identity tests say the same, so they are printed as
-code; anything else falls through to the general way.
+code; anything else falls through, to the code for another signature or to the general way.
 """
 
 import ast
+import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,13 +24,16 @@ _PLAIN: dict[Any, Any] = {np.dtype(float): float, np.dtype(np.int64): int, np.dt
 
 MISSING = object()
 
+Entry: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 
 class Call(NamedTuple):
     """One call, parameter by parameter.
 
     Attributes:
         parameters: names, in the order of the signature.
-        kinds: for each parameter that was given, its type (traced) or value (static).
+        kinds: for each parameter that was given, its type (traced; a scalar of NumPy's by its
+            class) or value (static).
         leaves: names of the traced parameters in the order of the program's inputs.
     """
 
@@ -72,11 +76,12 @@ def describe_call(function: Callable[..., Any], n_operands: int, args: Sequence[
     kinds = {name: kind_of(value) for name, value in given.items()}
     if not set(given) <= set(names) or any(kind is MISSING for kind in kinds.values()):
         return None
-    leaves = tuple(n for n, kind in kinds.items() if isinstance(kind, ArrayType))
+    leaves = tuple(n for n, kind in kinds.items() if isinstance(kind, (ArrayType, type)))
     return Call(tuple(names), kinds, leaves)
 
 
 _PREFIX = "_w_"     # of our names, beside the parameters
+_OTHERS = f"{_PREFIX}others"
 _CERTAIN = 4        # more tests of captured values are left to their own function
 _SHORT = 600        # bytes of code; a longer function costs more than calling it
 
@@ -100,20 +105,20 @@ class Target(NamedTuple):
 
 
 def make_entry(call: Call, target: Target, watch: Watch, changed: Callable[[], bool] | None,
-               rebind: Callable[..., Any]) -> Callable[..., Any] | None:
-    """``__call__`` that recognises calls like this one; None if a value cannot be recognised.
+               ) -> Entry | None:
+    """What makes a ``__call__`` that recognises calls like this one; None if no test can.
+
+    It takes the function that is to be called with the values of all parameters of other calls.
 
     Args:
         call: to be recognised.
         target: to be run.
         watch: tests that captured values are what they were.
         changed: the same as a function; None if nothing is captured.
-        rebind: takes the values of all parameters of a call that is not recognised.
     """
     names: dict[str, Any] = {
         "_w_raw": target.raw, "_w_ndarray": np.ndarray, "_w_changed": changed, "_w_type": type,
-        "_w_finished": target.finished, "_w_packing": target.packing, "_w_missing": MISSING,
-        "_w_rebind": rebind}
+        "_w_finished": target.finished, "_w_packing": target.packing, "_w_missing": MISSING}
     tests = _watching(watch, changed, names)
     for name in call.parameters:
         test = f"{name} is _w_missing" if name not in call.kinds else \
@@ -126,7 +131,7 @@ def make_entry(call: Call, target: Target, watch: Watch, changed: Callable[[], b
         f"def __call__({', '.join(parameters)}):",
         f"    if {' and '.join(tests) or 'True'}:",
         *[f"        {line}" for line in _invocation(call, target)],
-        f"    return _w_rebind(({''.join(f'{p}, ' for p in call.parameters)}))"])).body[0]
+        f"    return {_OTHERS}({', '.join(call.parameters)})"])).body[0]
     body = _short_body(call, target, {*names})
     if body is not None:
         function.body[0].body = body  # type: ignore[attr-defined]
@@ -171,15 +176,15 @@ def _short_body(call: Call, target: Target, names: set[str]) -> list[ast.stmt] |
     return None
 
 
-def _with_names(function: ast.stmt, names: dict[str, Any], raw: Any) -> Callable[..., Any]:
+def _with_names(function: ast.stmt, names: dict[str, Any], raw: Any) -> Entry:
     """The function, with the names of the entry bound, in the module of the generated function."""
-    maker = ast.parse(f"def make({', '.join(names)}):\n    return __call__")
+    maker = ast.parse(f"def make({', '.join([_OTHERS, *names])}):\n    return __call__")
     maker.body[0].body.insert(0, function)  # type: ignore[attr-defined]
     filename, space = ("<wengert entry>", {}) if raw is None else \
         (raw.__code__.co_filename, raw.__globals__)
     made: dict[str, Any] = {}
     exec(compile(maker, filename, "exec"), space, made)      # the text is our own
-    return made["make"](**names)  # type: ignore[no-any-return]
+    return functools.partial(made["make"], **names)
 
 
 def rebind(function: Callable[..., Any], values: Sequence[Any]
@@ -199,6 +204,9 @@ def _test(name: str, kind: Any, names: dict[str, Any]) -> str | None:
         names[f"_w_dtype_{name}"] = kind.dtype
         return (f"_w_type({name}) is _w_ndarray and {name}.shape == {kind.shape} "
                 f"and {name}.dtype is _w_dtype_{name}")
+    if isinstance(kind, type):
+        names[f"_w_type_{name}"] = kind
+        return f"_w_type({name}) is _w_type_{name}"
     if kind is None or isinstance(kind, bool):
         return f"{name} is {kind}"
     if type(kind) is str:

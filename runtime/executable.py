@@ -46,7 +46,7 @@ from ..compiler.trace.tree import flatten, unflatten
 from ..compiler.trace.watch import Watch
 from .chunks import chunked
 from .compile import Packing, Request, Selection, build, select
-from .entry import MISSING, Target, describe_call, make_entry, rebind
+from .entry import MISSING, Entry, Target, describe_call, make_entry, rebind
 from .honesty import refuse_aliases, refuse_equality, refuse_leaks, warn_constant
 from .load_cuda import is_device_array, on_device, to_host, types_of
 from .load_python import load
@@ -72,6 +72,7 @@ def _collection_paused() -> Iterator[None]:
             gc.enable()
 
 
+_MAX_ENTRIES = 8
 _TRACING = threading.RLock()     # one trace at a time: interception is global to the process
 
 
@@ -158,12 +159,15 @@ class Signature:
     warned: bool = False
     changed: Callable[[], bool] | None = None    # whether what a static argument holds has
     retired: list[Program] = field(default_factory=list)     # compiled before a change
+    entry: Any = MISSING         # what recognises its calls; None if nothing can
+    arrivals: int = 0            # calls that no entry recognised
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"spec": pack_spec(self.spec), "changed": None, "retired": []}
+        return self.__dict__ | {"spec": pack_spec(self.spec), "changed": None, "retired": [],
+                                "entry": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state | {"spec": unpack_spec(state["spec"])})
+        self.__dict__.update(state | {"spec": unpack_spec(state["spec"]), "entry": MISSING})
 
 
 class Compiled:
@@ -189,12 +193,13 @@ class Compiled:
         self._watch = Watch()                               # the tests that tell so
         self._device: Compiled | None = None                # the same for CuPy's arrays
         self._retired: dict[Any, Signature] = {}            # those before that happened
+        self._entries: tuple[Entry, ...] = ()               # of the calls recognised last
         # Not the function's __dict__: it may be a Compiled, whose state is its own.
         functools.update_wrapper(self, function, updated=())
 
     # -- calling ------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run on these arguments, compiling first if they are of a new kind.
 
         Once compiled, an instance has a generated ``__call__`` that recognises calls of the same
@@ -220,8 +225,8 @@ class Compiled:
                 self._add_program(signature, leaves, 0)
             except EnclosingValueError:        # the graph belongs into the enclosing trace
                 return self._inline(args, kwargs)
-            if not is_for_device:
-                self._install_entry(signature, args, kwargs)
+        elif not is_for_device:
+            self._install_entry(signature, args, kwargs)
         result = signature.programs[0].raw(*inputs)
         if type(result) is _Finished:
             return result.value
@@ -243,7 +248,7 @@ class Compiled:
                                     replace(self.options, target="cupy"))
         return self._device
 
-    def _rebind(self, values: tuple[Any, ...]) -> Any:
+    def _rebind(self, *values: Any) -> Any:
         """A call that the generated ``__call__`` did not recognise."""
         if self.request.has_operand:
             n = next((i for i, v in enumerate(values) if v is MISSING), len(values))
@@ -253,17 +258,34 @@ class Compiled:
 
     def _install_entry(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
                        ) -> None:
-        """Give this instance a ``__call__`` of its own."""
-        program = signature.programs[0]
+        """Give this instance a ``__call__`` that first looks for calls like this one.
+
+        Those that were recognised last stay behind it: solvers pass a number once and a scalar of
+        NumPy's from then on, and some callers alternate.
+        """
+        signature.arrivals += 1
+        if signature.arrivals & (signature.arrivals - 1):       # seldom, if too many alternate
+            return
+        if signature.entry is MISSING:
+            signature.entry = self._entry(signature.programs[0], args, kwargs)
+        entry = signature.entry
+        if entry is None or any(entry is recent for recent in self._entries):
+            return
+        self._entries = (entry, *self._entries[:_MAX_ENTRIES - 1])
+        recognise: Callable[..., Any] = self._rebind
+        for each in reversed(self._entries):
+            recognise = each(recognise)
+        self.__class__ = type("Compiled", (Compiled,), {"__call__": staticmethod(recognise)})
+
+    def _entry(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]
+               ) -> Entry | None:
         call = describe_call(self.function, int(self.request.has_operand), args, kwargs,
                              _kind_of)
         if call is None or program.written:
-            return
+            return None
         target = Target(program.raw, program.source, program.packing,
                         len(program.graph.outputs), _Finished if program.graph.guards else None)
-        entry = make_entry(call, target, self._watch, self._changed, self._rebind)
-        if entry is not None:
-            self.__class__ = type("Compiled", (Compiled,), {"__call__": staticmethod(entry)})
+        return make_entry(call, target, self._watch, self._changed)
 
     def _forget(self) -> None:
         """A captured value has changed: what was compiled is no longer this function."""
@@ -271,6 +293,7 @@ class Compiled:
             self._retired = self._signatures
             self._signatures = {}
             self._changed = None
+            self._entries = ()
             self.__class__ = Compiled
 
     def _signature(self, leaves: list[Any], spec: Any) -> Signature:
@@ -446,7 +469,7 @@ class Compiled:
 
     # -- inspection ---------------------------------------------------------------------------
 
-    def specialize(self, *args: Any, **kwargs: Any) -> Program:
+    def specialize(self, /, *args: Any, **kwargs: Any) -> Program:
         """Compile for these arguments (values, or ArrayTypes where no decision needs a value)."""
         leaves, spec = flatten((args, kwargs))
         signature = self._signature(types_of(leaves), spec)
@@ -558,7 +581,7 @@ def _bound(compiled: Compiled, instance: Any) -> Compiled:
 def _kind_of(value: Any) -> Any:
     """For ``entry``: type of a traced argument, a static one itself, MISSING for a container."""
     if isinstance(value, np.generic):
-        return MISSING
+        return type(value) if is_traceable(value) else MISSING
     if is_traceable(value):
         return leaf_type(value)
     return value if value is None or isinstance(value, (bool, str)) else MISSING

@@ -49,7 +49,7 @@ class _Typed(Custom):
         self.like = like
         self.name = name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run, or record; an equation must not hold a traced value besides its operands."""
         if CURRENT.builder is not None and captured_by(self.function.__self__).traced:
             raise CustomRuleError(

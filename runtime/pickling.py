@@ -27,7 +27,7 @@ class Unavailable:
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Refuse."""
         raise UnavailableFunctionError(
             f"{self.__name__} was pickled without its function, which cannot be imported; only "
