@@ -18,7 +18,7 @@ from ..codegen.budget import Memory, within_budget
 from ..codegen.emit import emit, is_by_element, lowered
 from ..codegen.reuse import array_source
 from ..codegen.source import Source
-from ..compiler.arraytype import ArrayType, python_number
+from ..compiler.arraytype import ArrayType
 from ..compiler.errors import (
     ArraySubclassError,
     BudgetError,
@@ -48,6 +48,7 @@ from .chunks import chunked
 from .compile import Packing, Request, Selection, build, select
 from .entry import MISSING, Entry, Target, describe_call, make_entry, rebind
 from .honesty import refuse_aliases, refuse_equality, refuse_leaks, warn_constant
+from .leaves import kind_of, leaf_key, of_type
 from .load_cuda import is_device_array, on_device, to_host, types_of
 from .load_python import load
 from .mapped import Mapped, build_mapped, map_leaves, trace_example
@@ -280,7 +281,7 @@ class Compiled:
     def _entry(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]
                ) -> Entry | None:
         call = describe_call(self.function, int(self.request.has_operand), args, kwargs,
-                             _kind_of)
+                             kind_of)
         if call is None or program.written:
             return None
         target = Target(program.raw, program.source, program.packing,
@@ -297,7 +298,7 @@ class Compiled:
             self.__class__ = Compiled
 
     def _signature(self, leaves: list[Any], spec: Any) -> Signature:
-        key = (spec, tuple(_leaf_key(leaf) for leaf in leaves))
+        key = (spec, tuple(leaf_key(leaf) for leaf in leaves))
         found = self._signatures.get(key)
         if found is None:
             traced = [i for i, leaf in enumerate(leaves) if is_traceable(leaf)]
@@ -342,7 +343,7 @@ class Compiled:
 
     def _other_branch(self, signature: Signature, position: int, *inputs: Any) -> _Finished:
         """A guard of the program at ``position`` does not hold: try the next, or trace anew."""
-        inputs = tuple(_of_type(value, signature.template[i])
+        inputs = tuple(of_type(value, signature.template[i])
                        for i, value in zip(signature.traced, inputs, strict=True))
         if position + 1 < len(signature.programs):
             program = signature.programs[position + 1]
@@ -576,43 +577,6 @@ def _bound(compiled: Compiled, instance: Any) -> Compiled:
         elif hasattr(instance, "__dict__"):
             instance.__dict__[key] = slot
     return slot.value  # type: ignore[no-any-return]
-
-
-def _kind_of(value: Any) -> Any:
-    """For ``entry``: type of a traced argument, a static one itself, MISSING for a container."""
-    if isinstance(value, np.generic):
-        return type(value) if is_traceable(value) else MISSING
-    if is_traceable(value):
-        return leaf_type(value)
-    return value if value is None or isinstance(value, (bool, str)) else MISSING
-
-
-def _of_type(value: Any, type: ArrayType) -> Any:
-    """A number that generated code has converted for itself, as the number it was."""
-    if type.weak:
-        return python_number(value, type.dtype)
-    return type.dtype.type(value) if isinstance(value, (bool, int, float, complex)) and \
-        not isinstance(value, np.generic) else value
-
-
-def _leaf_key(leaf: Any) -> Any:
-    if type(leaf) is float:
-        return float
-    if isinstance(leaf, np.ndarray):
-        if type(leaf) is not np.ndarray:
-            return (type(leaf), leaf.shape, leaf.dtype)
-        return (leaf.shape, leaf.dtype) if leaf.dtype.kind in "biufc" else id(leaf)
-    if isinstance(leaf, ArrayType):      # the key of the values of that type
-        if leaf.weak:
-            return type(leaf.dtype.type(0).item())
-        return (leaf.shape, leaf.dtype) if leaf.shape else leaf.dtype.type
-    if is_traceable(leaf):
-        return type(leaf)
-    try:
-        hash(leaf)
-    except (TypeError, ValueError):      # a writable memoryview raises the latter
-        return id(leaf)
-    return (type(leaf), leaf)
 
 
 __all__ = ["Compiled", "Program"]

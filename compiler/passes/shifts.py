@@ -6,7 +6,7 @@ zero, but written out it is a difference of large sums. So the shift is marked a
 and what a person would write remains: p − y.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ..graph import Builder, Graph, Node, rebuild
 from ..ops import arithmetic, control, indexing, layout, reduction, transcendental
@@ -34,20 +34,47 @@ def _shift(node: Node) -> Node | None:
     x, y = node.args
     if node.op is arithmetic.div and x.op is transcendental.exp and _reduces(y, reduction.sum, x):
         return _difference(x.args[0], y)                           # exp(z) / Σ exp(z)
-    if node.op is arithmetic.sub and _reduces(y, reduction.logsumexp, x):
-        return _difference(x, y)                                   # z − log Σ exp(z)
+    if node.op is arithmetic.sub:                                  # z − log Σ exp(z)
+        summed = _summed_exponents(y)
+        if summed is not None and summed[0] is x and _broadcasts(summed[1]):
+            return _difference(x, summed[1])
     if node.op is arithmetic.add:                                  # log Σ exp(z) + shift
         for total, other in ((x, y), (y, x)):
-            if total.op is reduction.logsumexp:
-                found = _difference(total.args[0], total)
+            summed = _summed_exponents(total)
+            if summed is not None:
+                found = _difference(*summed)
                 if found is not None and _same_values(other, found.args[1]):
                     return found
     return None
 
 
+def is_shifted(z: Node, axis: tuple[int, ...]) -> bool:
+    """Whether ``z`` is ``x − max(x)`` along these axes, so that exp(z) is at most 1."""
+    if z.op is not arithmetic.sub:
+        return False
+    x, shift = z.args
+    while shift.op in (control.stop_gradient, layout.reshape):
+        (shift,) = shift.args
+    return shift.op is reduction.max and shift.args == (x,) and shift.params[0] == axis
+
+
+def _summed_exponents(node: Node) -> tuple[Node, Node] | None:
+    """z, and the reduction itself, where a node is log Σ exp(z)."""
+    if node.op is reduction.logsumexp:
+        return node.args[0], node
+    if node.op is transcendental.log and node.args[0].op is reduction.sum and \
+            node.args[0].args[0].op is transcendental.exp:
+        return node.args[0].args[0].args[0], node.args[0]
+    return None
+
+
 def _reduces(node: Node, op: Op, x: Node) -> bool:
     """Whether a node is a reduction of ``x`` that broadcasts against it along the same axes."""
-    return node.op is op and node.args == (x,) and (node.params[1] or node.type.shape == ())
+    return node.op is op and node.args == (x,) and _broadcasts(node)
+
+
+def _broadcasts(reduced: Node) -> bool:
+    return bool(reduced.params[1]) or reduced.type.shape == ()
 
 
 def _difference(z: Node, reduced: Node) -> Node | None:
@@ -96,5 +123,14 @@ def _with_constant_shift(builder: Builder, node: Node, difference: Node,
 
 def _leads_to(node: Node, difference: Node, shift: Node) -> bool:
     """Whether an operand is built on the difference or the shift, a few levels up."""
-    return any(a in (difference, shift) or (a.args and a.args[0] is difference)
-               for a in node.args)
+    return any(shift in level or difference in level for level in _levels(node))
+
+
+def _levels(node: Node) -> Iterator[tuple[Node, ...]]:
+    """Operands, and first operands of theirs: log, sum and exp stand between at most."""
+    yield node.args
+    for a in node.args:
+        for _ in range(2):
+            if a.args:
+                yield a.args[:1]
+                a = a.args[0]

@@ -8,6 +8,7 @@ from ..ops.row import Op, broadcast_shapes
 from .products import sum_of_products
 from .rewriter import Rewrite, Rewriter, constant_number, filled, is_zero
 from .select import sum_of_selections
+from .shifts import is_shifted
 
 
 def add(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
@@ -63,12 +64,13 @@ def _common_factor(s: Rewriter, op: Op, x: Node, y: Node) -> Node | None:
 
 
 def log(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
-    """log Σ exp(x) = logsumexp(x); the logarithm of a choice of sigmoids, branch by branch."""
+    """log Σ exp(x) = logsumexp(x), unless x is safe; log of a choice of sigmoids, by branch."""
     (x,) = args
     if x.op is comparison.where and all(a.op is transcendental.expit for a in x.args[1:]):
         branches = [s.make(transcendental.log, (a,)) for a in x.args[1:]]
         return s.make(comparison.where, (x.args[0], *branches))
-    if x.op is reduction.sum and x.args[0].op is transcendental.exp and x.type.dtype.kind == "f":
+    if x.op is reduction.sum and x.args[0].op is transcendental.exp and \
+            x.type.dtype.kind == "f" and not is_shifted(x.args[0].args[0], x.params[0]):
         return s.make(reduction.logsumexp, x.args[0].args, x.params)
     return None
 
