@@ -10,7 +10,7 @@ from .reuse import array_source
 from .scalar_source import can_print, scalar_source
 from .source import Source
 
-ELEMENT_LIMIT = 40_000       # elements of all values; more is certainly array code
+ELEMENT_LIMIT = 40_000       # elements of all values; more is array code, unless made of numbers
 _FEW = 4
 _LEAVES = (INPUT, CONSTANT, CAPTURED)
 _PLACING = (indexing.getitem, indexing.setitem, layout.stack, layout.broadcast_to, layout.reshape)
@@ -70,7 +70,8 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True,
         return cupy_source(arrays, annotate, deterministic, accuracy == "strict"), arrays
     if target == "native":
         return _native(simple, arrays, wanted, annotate, accuracy)
-    if wanted and is_scalarizable(simple, ELEMENT_LIMIT):
+    limit = max(ELEMENT_LIMIT, _FEW * len(simple.nodes))
+    if wanted and is_scalarizable(simple, limit):
         all_numbers = all(node.type.shape == () for node in arrays.nodes)
         scalars = arrays if all_numbers and can_print(arrays) else run(simple, SCALAR)
         if (scalars is arrays or can_print(scalars)) and not (
