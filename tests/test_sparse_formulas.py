@@ -126,3 +126,14 @@ def test_constant_matrices(monkeypatch):
 def test_a_chosen_direction_is_swept():
     for mode in ("forward", "reverse"):
         assert f"{mode} sweeps" in check(by_slices, Y, mode=mode).report()
+
+
+def test_an_element_that_reads_nothing():
+    """Row 1 of the matrix is empty, so the products that it is made of are read by nobody."""
+    matrix = np.zeros((8, 8))
+    matrix[[0, 2, 7], [1, 3, 0]] = [1.0, -2.0, 0.5]
+
+    def f(x):
+        r = x * (matrix @ x)[1] + np.sin(x)
+        return np.sum(r * np.roll(r, 1))
+    check(f, np.arange(1.0, 9.0), wg.hessian)
