@@ -11,6 +11,7 @@ from ..compiler.graph import CONSTANT, Graph, Node, infer, reachable
 from ..compiler.ops import indexing, layout
 from .expression import ATOM, Expression
 from .plain_numbers import RAISING, weak_type
+from .source import Event
 
 if TYPE_CHECKING:
     from .numpy_source import NumpyPrinter
@@ -45,6 +46,8 @@ def print_body(p: "NumpyPrinter", body: Graph, inputs: Sequence[Expression],
     child.spread_widened()
     child.last_origin = p.last_origin
     child.print_nodes()
+    if p.structured is not None:
+        p.printed.setdefault(p.structured, []).append(child)
     return Body(child.lines, [typed(child.expressions[n], n, n.type) for n in body.outputs],
                  child.widened)
 
@@ -83,12 +86,13 @@ def picks_of(p: "NumpyPrinter", node: Node) -> dict[int, Node]:
     return p.picks.get(node, {})
 
 
-def named(p: "NumpyPrinter", expression: Expression, wish: str) -> Expression:
-    """The expression itself if it is a name, else a new name for it."""
+def named(p: "NumpyPrinter", expression: Expression, wish: str, node: Node) -> Expression:
+    """The expression itself if it is a name, else a new name for it: that of a node's value."""
     if expression.text.isidentifier() and expression.text not in ("True", "False"):
         return expression
     name = p.names.unique(wish)
     p.lines.append(f"{name} = {expression.text}")
+    p.trail.append(Event(node, name))
     return Expression(name)
 
 

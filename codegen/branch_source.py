@@ -36,7 +36,7 @@ def print_cond(p: "NumpyPrinter", node: Node) -> None:
     for i, arg in enumerate(node.args[1:]):
         expression, inner = p.expressions[arg], [body.inputs[i] for body in bodies]
         if any(reads(b, n) > 1 for b, n in zip(bodies, inner, strict=True)):
-            expression = named(p, expression, label(inner[0], "t"))
+            expression = named(p, expression, label(inner[0], "t"), arg)
         given.append(typed(expression, arg, inner[0].type))
     test = p.expressions[node.args[0]].text
     names = [p.name(picks[i]) for i in chosen]

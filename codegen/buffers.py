@@ -85,9 +85,10 @@ def elides(node: Node, position: int) -> bool:
     infix = node.op.infix
     if infix is None or infix.symbol not in ("+", "-", "*", "/"):
         return False
-    others = [a.type.shape for i, a in enumerate(node.args) if i != position]
+    others = [a.type for i, a in enumerate(node.args) if i != position]
     return (position == 0 or infix.symbol in "+*") and all(
-        shape in ((), node.type.shape) for shape in others)
+        kind.shape in ((), node.type.shape) and np.can_cast(kind.dtype, node.type.dtype)
+        for kind in others)                    # a Python float is double precision to NumPy here
 
 
 def _is_augmented(node: Node, position: int) -> bool:

@@ -14,12 +14,15 @@ import numpy as np
 
 from ..compiler.arraytype import ArrayType
 from ..compiler.cost import workspace
-from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Graph, Node
-from ..compiler.ops import indexing, layout
-from .bodies import live
+from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Node
+from ..compiler.ops import indexing, layout, looping
+from ..compiler.ops.looping import Loop, Pull
 from .buffers import LARGE, STORES, elides, is_ufunc, owns
+from .kept import Held, held, held_all, keeps_all, schedule, state_bytes, used_by
+from .loop_source import loop_of, pull_of
 from .numpy_source import NumpyPrinter
 
+TRIPS = 100              # steps of a loop whose number is not known before it runs
 _OBJECT = 112            # bytes of an array beside its elements
 Buffers = tuple[int, ...]
 
@@ -35,6 +38,8 @@ class Footprint:
         self.names: dict[str, Buffers] = {}
         self.named: dict[Node, str] = {}
         self.parts: dict[Node, tuple[Buffers, ...]] = {}
+        self.kept: dict[Node, Buffers] = {}        # states for a way back, until it has been gone
+        self.trips = TRIPS
 
     # -- memory -----------------------------------------------------------------------------
 
@@ -81,7 +86,7 @@ class Footprint:
         args = [self.value(a) for a in node.args]
         kind = node.type
         if not isinstance(kind, ArrayType):
-            result: Buffers = self._structured(node) if node.op.bodies else ()
+            result: Buffers = self._structured(node, args) if node.op.bodies else ()
             if not node.op.bodies:
                 self.parts[node] = tuple([self._new(_size(t)) for t in kind])
                 result = tuple(b for part in self.parts[node] for b in part)
@@ -109,22 +114,74 @@ class Footprint:
                 return buffers
         return None
 
-    def _structured(self, node: Node) -> Buffers:
+    def _structured(self, node: Node, args: Sequence[tuple[Buffers, bool]]) -> Buffers:
         """A loop, branch or call: its results, beside what one run of its bodies takes.
 
-        A loop has the values of the step before as well. States that are kept for the way back
-        are not accounted for.
+        The results of a loop stand for its state of the step before.
         """
         results = tuple([self._new(_size(t)) for t in node.type])
         self.parts[node] = results
-        known = 0 if "length" in node.op.params else sum(map(_size, node.type))
-        self._passing(max((max(graph_peak(body) - known, 0) for body in node.bodies), default=0))
+        peaks = [body_peak(p) for p in self.printer.printed.get(node, ())]
+        if node.op is looping.loop:
+            self._forward(node, args, max(peaks, default=0))
+        elif node.op is looping.pull_loop:
+            self._back(node, args, peaks)
+        else:
+            known = sum(map(_size, node.type))
+            self._passing(max([peak - known for peak in peaks], default=0))
         return tuple(b for part in results for b in part)
+
+    def _forward(self, node: Node, args: Sequence[tuple[Buffers, bool]], peak: int) -> None:
+        """A loop, and the states that it keeps for the way back."""
+        pulls = [pull for pull, mate in self.printer.mates.items() if mate is node]
+        loop = loop_of(node)
+        if not pulls:
+            self._passing(peak - self._replaced(args[:loop.carried]))
+            return
+        ways = [pull_of(pull) for pull in pulls]
+        size, states = _states(loop, ways, self.trips)
+        self._passing(states.forward * size + peak)
+        kept = self._hold(self._new(states.between * size))
+        if not keeps_all(loop, used_by(loop, ways)):         # a list lives as long as its name
+            self.kept[pulls[-1]] = kept
+
+    def _replaced(self, args: Sequence[tuple[Buffers, bool]]) -> int:
+        """Bytes of temporary operands that are given up after the first step."""
+        return sum(self.sizes[b] for buffers, temporary in args if temporary
+                   for b in buffers if self.count[b] == 1)
+
+    def _back(self, node: Node, args: Sequence[tuple[Buffers, bool]], peaks: Sequence[int]
+              ) -> None:
+        """The way back: each step beside the states that are left.
+
+        At first cotangents are the operands, which are counted already.
+        """
+        loop, way = loop_of(node), pull_of(node)
+        mate = self.printer.mates.get(node)
+        ways = [way] if mate is None else [
+            pull_of(n) for n, m in self.printer.mates.items() if m is mate]
+        size, states = _states(loop, ways, self.trips)
+        again = peaks[:-1] if mate is None else [
+            body_peak(p) for p in self.printer.printed.get(mate, ())]
+        step = max(again, default=0)
+        if mate is None:                                     # it goes forward for itself
+            carried = sum(_size(n.type) for n in loop.inputs[:loop.carried])
+            self._passing(carried + states.forward * size + step)
+        elif keeps_all(loop, used_by(loop, ways)):
+            size = 0                                         # the list is held
+        else:
+            self._drop(self.kept.pop(node, ()))
+        n, n_active = len(loop.inputs), len(way.active)
+        seeds = sum(map(_size, node.type[:n_active]))
+        gone = self._replaced(args[n:n + n_active])
+        for (stepping, pulling), known in ((states.opening, seeds), (states.later, gone)):
+            self._passing(stepping * size + step - known)
+            self._passing(pulling * size + peaks[-1] - known)
 
     # -- statements ---------------------------------------------------------------------------
 
-    def run(self) -> int:
-        """The peak."""
+    def run(self, whole: bool = True) -> int:
+        """The peak; of a body, whose results are not copied, unless it is ``whole``."""
         for node, name, into in self.printer.trail:
             if node is None:
                 self._drop(self.names.pop(name, ()))
@@ -147,7 +204,8 @@ class Footprint:
                     self._drop(held)
         for node in self.printer.graph.outputs:
             held, _ = self.value(node)
-            if not owns(node) and not _is_filled(node) and isinstance(node.type, ArrayType):
+            if whole and not owns(node) and not _is_filled(node) and \
+                    isinstance(node.type, ArrayType):
                 self._new(_size(node.type))                      # a copy of a view
                 self._drop(held)
         return self.peak
@@ -212,8 +270,17 @@ def peak_of(printer: NumpyPrinter) -> int:
     return Footprint(printer).run()
 
 
-def graph_peak(graph: Graph) -> int:
-    """The same for a body, printed on its own."""
-    printer = NumpyPrinter(live(graph), annotate=False)
-    printer.run()
-    return peak_of(printer)
+def body_peak(printer: NumpyPrinter) -> int:
+    """The same of a body that was printed within a function."""
+    return Footprint(printer).run(whole=False)
+
+
+def _states(loop: Loop, ways: Sequence[Pull], trips: int) -> tuple[int, Held]:
+    """Bytes of a state, and how many of them are in memory."""
+    read = used_by(loop, ways)
+    steps = trips if loop.length is None else loop.length
+    # A carry that steps hand on as it is takes no memory of its own.
+    mine = [i for i in range(loop.carried) if loop.body.outputs[i] is not loop.inputs[i]]
+    if keeps_all(loop, read):
+        return state_bytes(loop, [i for i in read if i in mine]), held_all(steps)
+    return state_bytes(loop, mine), held(schedule(loop), steps)

@@ -2,10 +2,9 @@
 
 A counted loop whose states take little memory keeps them all in a list. For all other loops the
 step becomes a local function, and a class that the module brings along keeps some of the states
-and computes the others again.
+and computes the others again; ``kept.py`` decides.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,14 +32,12 @@ from .bodies import (
     typed,
 )
 from .expression import ATOM, Expression
+from .kept import keeps_all, schedule, used, used_by
 from .plain_numbers import to_widen
 from .template import render
 
 if TYPE_CHECKING:
     from .numpy_source import NumpyPrinter
-
-KEEP_ALL = 2 ** 20           # bytes of states up to which all of them are kept
-_OBJECT = 112                # bytes of an array or scalar beside its data
 
 
 class _Record(NamedTuple):
@@ -51,29 +48,6 @@ class _Record(NamedTuple):
     used: list[int]         # the carry that a list of states holds
 
 
-def _state_bytes(loop: Loop, carry: Sequence[int] | None = None) -> int:
-    """Memory of a state, with that of the objects."""
-    return sum(loop.inputs[i].type.nbytes + _OBJECT
-               for i in (range(loop.carried) if carry is None else carry))
-
-
-def _used(loop: Loop, pull: Pull) -> list[int]:
-    """Of the carry, what pulling back reads."""
-    return [i for i in range(loop.carried) if reads(pull.pulled, pull.pulled.inputs[
-        loop.first + i])]
-
-
-def _used_by(loop: Loop, pulls: Sequence[Pull]) -> list[int]:
-    return sorted({i for pull in pulls for i in _used(loop, pull)})
-
-
-def _keeps_all(loop: Loop, used: Sequence[int]) -> bool:
-    if loop.length is None:
-        return False
-    free = loop.snapshots is None and loop.on_disk is None
-    return not used or (free and loop.length * _state_bytes(loop, used) <= KEEP_ALL)
-
-
 def _advance(loop: Loop) -> Graph:
     """The body, without the results that are made of slices."""
     return live(with_outputs(loop.body, range(loop.carried)))
@@ -81,7 +55,7 @@ def _advance(loop: Loop) -> Graph:
 
 def _same_loop(node: Node, pull: Node) -> bool:
     """Whether a ``pull_loop`` of the same operands goes back through this loop."""
-    mine, other = (Loop(**{name: n.settings[name] for name in LOOP}) for n in (node, pull))
+    mine, other = loop_of(node), loop_of(pull)
     if replace(mine, body=other.body) != other:
         return False
     return signature(_advance(mine)) == signature(_advance(other))
@@ -102,10 +76,18 @@ def mates(graph: Graph) -> dict[Node, Node]:
     return found
 
 
+def loop_of(node: Node) -> Loop:
+    """The loop of a node, or that which it goes back through."""
+    return Loop(**{name: node.settings[name] for name in LOOP})
+
+
+def pull_of(node: Node) -> Pull:
+    """The way back of a node."""
+    return Pull(**{name: node.settings[name] for name in PULL})
+
+
 def _split(node: Node) -> tuple[Loop, Pull]:
-    settings = node.settings
-    return (Loop(**{name: settings[name] for name in LOOP}),
-            Pull(**{name: settings[name] for name in PULL}))
+    return loop_of(node), pull_of(node)
 
 
 class _Given(NamedTuple):
@@ -151,7 +133,7 @@ def _operands(p: "NumpyPrinter", node: Node, loop: Loop, pulls: Sequence[Pull],
         else:
             read = any(reads(graph, n) for (graph, _), n in zip(graphs, twins, strict=True))
             if read:
-                expression = named(p, expression, label(inner, "t"))
+                expression = named(p, expression, label(inner, "t"), source)
             (given.slices if i < loop.carried + loop.sliced else given.fixed).append(expression)
     return given
 
@@ -167,13 +149,13 @@ def _carry_names(p: "NumpyPrinter", loop: Loop, picks: dict[int, Node]) -> list[
 
 def print_loop(p: "NumpyPrinter", node: Node) -> None:
     """A loop, which keeps states if there is a way back through it."""
-    loop = Loop(**{name: node.settings[name] for name in LOOP})
+    loop = loop_of(node)
     picks = picks_of(p, node)
     pulls = [n for n, mate in p.mates.items() if mate is node]
     names = _carry_names(p, loop, picks)
     p.comment(node)
     backward = [_split(n)[1] for n in pulls]
-    owned = [] if pulls and not _keeps_all(loop, _used_by(loop, backward)) else \
+    owned = [] if pulls and not keeps_all(loop, used_by(loop, backward)) else \
         overwritten(loop.body, [(n, i) for i, n in enumerate(loop.inputs[:loop.carried])], p.owns)
     given = _operands(p, node, loop, backward, names, owned)
     record = _begin_record(p, loop, given, backward) if pulls else None
@@ -199,24 +181,23 @@ def _empty(kind: ArrayType) -> str:
 def _begin_record(p: "NumpyPrinter", loop: Loop, given: _Given, pulls: Sequence[Pull]
                   ) -> _Record | None:
     """Print what is to be kept in; None if nothing needs to be."""
-    used = _used_by(loop, pulls)
-    if _keeps_all(loop, used):
-        if not used:
+    read = used_by(loop, pulls)
+    if keeps_all(loop, read):
+        if not read:
             return None
         saved = p.names.unique("states")
         p.lines.append(f"{saved} = []")
-        return _Record(saved, None, used)
+        return _Record(saved, None, read)
     name = _helper(p, "Snapshots", "snapshots.py.j2")
-    if loop.length is None:
-        options = f"{loop.snapshots}, bounded=True" if loop.snapshots else \
-            str(max(1, KEEP_ALL // _state_bytes(loop)))
-    else:
-        between = -(-(loop.length + 1) // loop.on_disk) if loop.on_disk else loop.length
-        slots = loop.snapshots or math.isqrt(2 * between) + 1
-        options = f"{slots}, {loop.length}" + (f", {loop.start}" if loop.start else "")
-    if loop.on_disk:
+    chosen = schedule(loop)
+    options = str(chosen.slots) if chosen.steps is None else f"{chosen.slots}, {chosen.steps}"
+    if chosen.bounded:
+        options += ", bounded=True"
+    if chosen.steps is not None and loop.start:
+        options += f", {loop.start}"
+    if chosen.on_disk:
         name = _helper(p, "SnapshotsOnDisk", "snapshots_on_disk.py.j2", base=name)
-        options += f", on_disk={loop.on_disk}"
+        options += f", on_disk={chosen.on_disk}"
     step = p.names.unique(loop.body.name)
     _print_step(p, loop, given, step)
     saved = p.names.unique("saved")
@@ -350,8 +331,8 @@ def print_pull(p: "NumpyPrinter", node: Node) -> None:
             start = typed(start, source, cts[j].type)
         p.lines.append(f"{names[j]} = " + (
             own_memory(p, source) if cts[j] in owned else start.text))
-    seeds = [named(p, p.expressions[node.args[n_args + j]], label(cts[j], "ct"))
-             for j in range(n_active, n_active + len(pull.seeded))]
+    seeds = [named(p, p.expressions[source], label(ct, "ct"), source) for source, ct in zip(
+        node.args[n_args + n_active:], cts[n_active:n_active + len(pull.seeded)], strict=True)]
     sliced = [i for i in pull.returned if i < loop.carried + loop.sliced]
     made = []
     for j, _ in enumerate(sliced):
@@ -405,7 +386,7 @@ def _print_forward(p: "NumpyPrinter", node: Node, loop: Loop, pull: Pull
                    ) -> tuple[_Record | None, _Given]:
     """The way forward for the way back's sake alone."""
     p.comment(node)
-    if _keeps_all(loop, _used(loop, pull)) and not _used(loop, pull):
+    if keeps_all(loop, used(loop, pull)) and not used(loop, pull):
         return None, _operands(p, node, loop, [pull], [])
     given = _operands(p, node, loop, [pull], _carry_names(p, loop, {}))
     record = _begin_record(p, loop, given, [pull])

@@ -64,6 +64,8 @@ class NumpyPrinter:
         self.references: dict[Any, str] = around.references if around else {}
         self.helpers: dict[str, tuple[str, str]] = around.helpers if around else {}
         self.records: dict[Node, Any] = {}      # what loops keep for their pulling back
+        self.printed: dict[Node, list[NumpyPrinter]] = {}       # bodies, by the node that has them
+        self.structured: Node | None = None     # the one that is being printed
         self.position = 0
         self.trail: list[Event] = []            # what the statements do, in their order
         self.uses = _count_uses(graph)
@@ -370,6 +372,7 @@ class NumpyPrinter:
             self.expressions[node] = self.constant(node)
         elif node.op.bodies:
             self.flush()
+            self.structured = node
             print_structured(self, node)
             self.trail.append(Event(node))
             for pick in self.picks.get(node, {}).values():
