@@ -28,7 +28,8 @@ class Body(NamedTuple):
 
 
 def print_body(p: "NumpyPrinter", body: Graph, inputs: Sequence[Expression],
-                widened: Sequence[Node] = (), owned: Sequence[Node] = ()) -> Body:
+                widened: Sequence[Node] = (), owned: Sequence[Node] = (), repeats: bool = False
+                ) -> Body:
     """Print a body whose inputs have these expressions.
 
     Args:
@@ -37,6 +38,7 @@ def print_body(p: "NumpyPrinter", body: Graph, inputs: Sequence[Expression],
         inputs: expressions of its inputs.
         widened: inputs that are NumPy's although their type says a plain number.
         owned: inputs whose memory the body may overwrite.
+        repeats: whether its statements stand in a loop of the function itself.
     """
     child = type(p)(body, p.annotate, around=p)
     for node, expression in zip(body.inputs, inputs, strict=True):
@@ -44,7 +46,7 @@ def print_body(p: "NumpyPrinter", body: Graph, inputs: Sequence[Expression],
     child.widened.update(widened)
     child.owner.update({n: child.expressions[n].text for n in owned})
     child.spread_widened()
-    child.last_origin = p.last_origin
+    child.last_origin, child.repeats = p.last_origin, repeats
     child.print_nodes()
     if p.structured is not None:
         p.printed.setdefault(p.structured, []).append(child)

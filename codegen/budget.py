@@ -12,6 +12,7 @@ from . import reuse
 from .buffers import LARGE, augmented_symbol, can_call, is_ufunc, layouts, may_take, owns
 from .expression import Expression
 from .footprint import must_copy, peak_of
+from .loop_budget import UNKNOWN, Attempt, fit_loops
 from .numpy_source import NumpyPrinter
 from .overwrites import array_inputs, check_overwrites
 from .reuse import ReusingPrinter, array_printer
@@ -27,8 +28,8 @@ class Memory(NamedTuple):
     Attributes:
         budget: bytes that were allowed.
         peak: bytes in use at most, as predicted; results included, arguments not.
-        plain_peak: the same of the program that keeps everything.
-        recomputed: how many applications are computed again.
+        plain_peak: the same of the program without a budget.
+        recomputed: how many applications are computed again; of a loop, how many steps.
         extra_work: arithmetic of those, as a share of that of the plain program.
         exact: whether no other choice of kept values needs less work.
     """
@@ -42,7 +43,7 @@ class Memory(NamedTuple):
 
     def __str__(self) -> str:
         return (f"memory: {mebibytes(self.peak)} of {mebibytes(self.budget)}, predicted; "
-                f"{mebibytes(self.plain_peak)} if all is kept\n"
+                f"{mebibytes(self.plain_peak)} without a budget\n"
                 f"{self.recomputed} applications are computed again, "
                 f"{100 * self.extra_work:.0f} % more arithmetic"
                 f"{'; no choice of kept values needs less' if self.exact else ''}")
@@ -101,13 +102,10 @@ def within_budget(graph: Graph, memory: int | float, annotate: bool = True,
         where: the user's function.
 
     Raises:
-        BudgetError: if no plan fits, naming the least memory that one needs, or if there are
-            loops or branches of their own.
+        BudgetError: if no plan fits, naming the least memory that one needs.
     """
     if any(node.op.bodies for node in graph.nodes):
-        raise BudgetError("A budget of memory is planned for straight-line programs, but "
-                          f"{graph.name} has loops or branches.", "Leave out memory=; a loop has "
-                          "snapshots=, and checkpoint says what a function keeps.", where)
+        return _with_loops(graph, memory, annotate, where)
     printer = array_printer(graph, annotate)
     source = printer.run()
     plain = peak_of(printer)
@@ -141,11 +139,27 @@ def within_budget(graph: Graph, memory: int | float, annotate: bool = True,
     found = printed(least(task)._replace(exact=False))
     if found[2].peak <= budget:
         return found
-    needed = found[2].peak
-    raise BudgetError(f"No plan fits into {mebibytes(budget)}: the least that {graph.name} needs "
-                      f"is {mebibytes(needed)} ({needed} bytes).",
-                      f"Allow memory={needed}, or make arrays smaller where the function is "
-                      "widest.", where)
+    raise _infeasible(graph, budget, found[2].peak, where)
+
+
+def _with_loops(graph: Graph, memory: int | float, annotate: bool, where: Origin | None
+                ) -> tuple[Source, Graph, Memory]:
+    """The same of a program with loops or branches: loops keep as many states as fit."""
+    plain = Attempt(graph, None, annotate)
+    budget = int(memory * plain.peak) if isinstance(memory, float) else memory
+    found = plain if plain.peak <= budget else fit_loops(graph, budget, annotate)
+    if found.peak > budget:
+        raise _infeasible(graph, budget, min(found.peak, plain.peak), where)
+    steps, work = found.repeated()
+    return found.source, found.graph, Memory(
+        budget, found.peak, plain.peak, steps, work / max(total_flops(graph, UNKNOWN), 1.0), False)
+
+
+def _infeasible(graph: Graph, budget: int, needed: int, where: Origin | None) -> BudgetError:
+    return BudgetError(f"No plan fits into {mebibytes(budget)}: the least that {graph.name} needs "
+                       f"is {mebibytes(needed)} ({needed} bytes).",
+                       f"Allow memory={needed}, or make arrays smaller where the function is "
+                       "widest.", where)
 
 
 def _task(graph: Graph) -> Task:

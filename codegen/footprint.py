@@ -8,14 +8,14 @@ products of large temporary arrays in the temporary's memory.
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..compiler.arraytype import ArrayType
 from ..compiler.cost import workspace
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Node
-from ..compiler.ops import indexing, layout, looping
+from ..compiler.ops import branching, indexing, layout, looping
 from ..compiler.ops.looping import Loop, Pull
 from .buffers import LARGE, STORES, elides, is_ufunc, owns
 from .kept import Held, held, held_all, keeps_all, schedule, state_bytes, used_by
@@ -27,11 +27,25 @@ _OBJECT = 112            # bytes of an array beside its elements
 Buffers = tuple[int, ...]
 
 
+class BodyPeak(NamedTuple):
+    """Bytes that a body takes.
+
+    Attributes:
+        first: at most, when it runs for the first time.
+        later: at most, when its variables have values of the step before.
+        left: that its variables hold in the end, its results not counted.
+    """
+
+    first: int
+    later: int
+    left: int
+
+
 class Footprint:
     """Runs the statements of one printed function; see :func:`peak_of`."""
 
-    def __init__(self, printer: NumpyPrinter) -> None:
-        self.printer = printer
+    def __init__(self, printer: NumpyPrinter, trips: int) -> None:
+        self.printer, self.trips = printer, trips
         self.sizes: dict[int, int] = {}            # of the buffers that are in use
         self.count: dict[int, int] = {}            # who holds them
         self.total = self.peak = self.made = 0
@@ -39,7 +53,6 @@ class Footprint:
         self.named: dict[Node, str] = {}
         self.parts: dict[Node, tuple[Buffers, ...]] = {}
         self.kept: dict[Node, Buffers] = {}        # states for a way back, until it has been gone
-        self.trips = TRIPS
 
     # -- memory -----------------------------------------------------------------------------
 
@@ -121,15 +134,32 @@ class Footprint:
         """
         results = tuple([self._new(_size(t)) for t in node.type])
         self.parts[node] = results
-        peaks = [body_peak(p) for p in self.printer.printed.get(node, ())]
+        bodies = self._bodies(node)
+        peaks = [body.later for body in bodies]
         if node.op is looping.loop:
             self._forward(node, args, max(peaks, default=0))
         elif node.op is looping.pull_loop:
-            self._back(node, args, peaks)
+            self._back(node, args, bodies)
         else:
             known = sum(map(_size, node.type))
             self._passing(max([peak - known for peak in peaks], default=0))
+        self._replace(node, "left", max([body.left for body in bodies], default=0))
         return tuple(b for part in results for b in part)
+
+    def _bodies(self, node: Node) -> list[BodyPeak]:
+        """Peaks of the bodies that were printed for a node, and what they leave in variables."""
+        found = []
+        for printer in self.printer.printed.get(node, ()):
+            body = Footprint(printer, self.trips).run_body()
+            inside = printer.repeats or node.op is branching.cond     # of this very function
+            found.append(body if inside else body._replace(left=0))
+        return found
+
+    def _replace(self, node: Node, what: str, size: int) -> None:
+        """Variables that a node's statements have set, instead of those of the step before."""
+        held = self._hold(self._new(size))
+        self._drop(self.names.pop(f"{what} {id(node)}", ()))
+        self.names[f"{what} {id(node)}"] = held
 
     def _forward(self, node: Node, args: Sequence[tuple[Buffers, bool]], peak: int) -> None:
         """A loop, and the states that it keeps for the way back."""
@@ -141,17 +171,18 @@ class Footprint:
         ways = [pull_of(pull) for pull in pulls]
         size, states = _states(loop, ways, self.trips)
         self._passing(states.forward * size + peak)
-        kept = self._hold(self._new(states.between * size))
-        if not keeps_all(loop, used_by(loop, ways)):         # a list lives as long as its name
-            self.kept[pulls[-1]] = kept
+        if keeps_all(loop, used_by(loop, ways)):             # a list lives as long as its name
+            self._replace(node, "states", states.between * size)
+        else:
+            self.kept[pulls[-1]] = self._hold(self._new(states.between * size))
 
     def _replaced(self, args: Sequence[tuple[Buffers, bool]]) -> int:
         """Bytes of temporary operands that are given up after the first step."""
         return sum(self.sizes[b] for buffers, temporary in args if temporary
                    for b in buffers if self.count[b] == 1)
 
-    def _back(self, node: Node, args: Sequence[tuple[Buffers, bool]], peaks: Sequence[int]
-              ) -> None:
+    def _back(self, node: Node, args: Sequence[tuple[Buffers, bool]],
+              bodies: Sequence[BodyPeak]) -> None:
         """The way back: each step beside the states that are left.
 
         At first cotangents are the operands, which are counted already.
@@ -161,9 +192,8 @@ class Footprint:
         ways = [way] if mate is None else [
             pull_of(n) for n, m in self.printer.mates.items() if m is mate]
         size, states = _states(loop, ways, self.trips)
-        again = peaks[:-1] if mate is None else [
-            body_peak(p) for p in self.printer.printed.get(mate, ())]
-        step = max(again, default=0)
+        again = bodies[:-1] if mate is None else self._bodies(mate)
+        step = max([body.later for body in again], default=0)
         if mate is None:                                     # it goes forward for itself
             carried = sum(_size(n.type) for n in loop.inputs[:loop.carried])
             self._passing(carried + states.forward * size + step)
@@ -174,15 +204,50 @@ class Footprint:
         n, n_active = len(loop.inputs), len(way.active)
         seeds = sum(map(_size, node.type[:n_active]))
         gone = self._replaced(args[n:n + n_active])
-        for (stepping, pulling), known in ((states.opening, seeds), (states.later, gone)):
+        pulled = bodies[-1]
+        for (stepping, pulling), peak, known in ((states.opening, pulled.first, seeds),
+                                                 (states.later, pulled.later, gone)):
             self._passing(stepping * size + step - known)
-            self._passing(pulling * size + peaks[-1] - known)
+            self._passing(pulling * size + peak - known)
 
     # -- statements ---------------------------------------------------------------------------
 
-    def run(self, whole: bool = True) -> int:
-        """The peak; of a body, whose results are not copied, unless it is ``whole``."""
+    def run(self) -> int:
+        """The peak of a function."""
+        self._statements()
+        for node in self.printer.graph.outputs:
+            held, _ = self.value(node)
+            if not owns(node) and not _is_filled(node) and isinstance(node.type, ArrayType):
+                self._new(_size(node.type))                      # a copy of a view
+                self._drop(held)
+        return self.peak
+
+    def run_body(self) -> BodyPeak:
+        """The peak of a body within a function, and what its variables hold when it is over.
+
+        Those of the step before are still there in the next one, until they are assigned again.
+        """
+        first = 0
+        for _ in range(2 if self.printer.repeats else 1):
+            first, self.peak = self.peak, self.total
+            self.named.clear()
+            self.parts.clear()
+            self._statements()
+            outputs = self.printer.graph.outputs
+            results = [self.value(node)[0] for node in outputs]
+            # They are assigned to variables that are accounted for around the body.
+            for name in {self.named[node] for node in outputs if node in self.named}:
+                self._drop(self.names.pop(name, ()))
+            for buffers in results:
+                self._drop(buffers)
+        return BodyPeak(first or self.peak, self.peak, self.total)
+
+    def _statements(self) -> None:
+        unnamed: Buffers = ()
         for node, name, into in self.printer.trail:
+            if unnamed and (node is None or node.op is not PICK):
+                self._drop(unnamed)
+                unnamed = ()
             if node is None:
                 self._drop(self.names.pop(name, ()))
             elif node.op in STORES:
@@ -197,18 +262,27 @@ class Footprint:
                 held = self._hold(self.parts[node.args[0]][node.params[0]]) if \
                     node.op is PICK and node.args[0] in self.parts else self.compute(node)
                 if node in self.parts:          # its parts are named next; held until then
+                    unnamed = self._unnamed(node, held)
                     continue
                 if name:
                     self._set(node, name, held)
                 else:
                     self._drop(held)
-        for node in self.printer.graph.outputs:
-            held, _ = self.value(node)
-            if whole and not owns(node) and not _is_filled(node) and \
-                    isinstance(node.type, ArrayType):
-                self._new(_size(node.type))                      # a copy of a view
-                self._drop(held)
-        return self.peak
+        self._drop(unnamed)
+
+    def _unnamed(self, node: Node, held: Buffers) -> Buffers:
+        """Of the results of a structured node those that are named next.
+
+        The others are in variables, too, which nobody reads.
+        """
+        picked = self.printer.picks.get(node, {})
+        named = [b for i in picked for b in self.parts[node][i]]
+        if node.op.bodies:
+            self.names[f"rest of {id(node)}"], before = tuple(
+                b for b in held if b not in named), self.names.get(f"rest of {id(node)}", ())
+            self._drop(before)
+            return tuple(named)
+        return held
 
     def _set(self, node: Node, name: str, held: Buffers) -> None:
         before = self.names.get(name, ())
@@ -261,18 +335,14 @@ def _is_filled(node: Node) -> bool:
     return node.op is layout.broadcast_to and node.args[0].type.shape == ()
 
 
-def peak_of(printer: NumpyPrinter) -> int:
+def peak_of(printer: NumpyPrinter, trips: int = TRIPS) -> int:
     """Bytes that a printed function has in use at most, its results included, its arguments not.
 
     Args:
         printer: after it has printed.
+        trips: number of steps of loops for which it is not known.
     """
-    return Footprint(printer).run()
-
-
-def body_peak(printer: NumpyPrinter) -> int:
-    """The same of a body that was printed within a function."""
-    return Footprint(printer).run(whole=False)
+    return Footprint(printer, trips).run()
 
 
 def _states(loop: Loop, ways: Sequence[Pull], trips: int) -> tuple[int, Held]:

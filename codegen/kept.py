@@ -82,18 +82,20 @@ class Held(NamedTuple):
         opening: until the last step is pulled back, which is the first on the way back: where
             steps are computed again, and where it is pulled back.
         later: the same for the other steps.
+        repeated: how many steps are computed again.
     """
 
     forward: int
     between: int
     opening: tuple[int, int]
     later: tuple[int, int]
+    repeated: int
 
 
 def held_all(steps: int) -> Held:
     """If all states are kept in a list; none is computed again."""
     n = max(steps - 1, 0)
-    return Held(max(n - 1, 0), n, (0, n), (0, n))
+    return Held(max(n - 1, 0), n, (0, n), (0, n), 0)
 
 
 @cache
@@ -106,16 +108,17 @@ def held(chosen: Schedule, steps: int) -> Held:
         apart = -(-(steps + 1) // chosen.on_disk)
         block = held(Schedule(chosen.slots, apart), apart)
         more = [(a + 1, b + 1) for a, b in (block.opening, block.later)]
-        return Held(block.forward, block.between, *more)
+        return Held(block.forward, block.between, *more,
+                    repeated=block.repeated * chosen.on_disk)
     if steps > _SIMULATED:
         part = held(chosen._replace(steps=chosen.steps and _SIMULATED), _SIMULATED)
-        if chosen.steps is not None or chosen.bounded:
-            return part
-        more = math.sqrt(steps / _SIMULATED)
+        repeated = round(part.repeated * steps / _SIMULATED)
+        more = 1.0 if chosen.steps is not None or chosen.bounded else \
+            math.sqrt(steps / _SIMULATED)
         return Held(*[round(n * more) for n in part[:2]],
-                    *[(round(a * more), round(b * more)) for a, b in part[2:]])
+                    *[(round(a * more), round(b * more)) for a, b in part[2:4]], repeated)
     keeper = _snapshots()(chosen.slots, chosen.steps, bounded=chosen.bounded)
-    forward = stepping = 0
+    forward = stepping = repeated = 0
     for state in range(steps):
         keeper.keep(state)
         forward = max(forward, _alive(keeper, state) - (state > 0))
@@ -123,14 +126,16 @@ def held(chosen: Schedule, steps: int) -> Held:
     phases: list[tuple[int, int]] = []
 
     def step(_: int, state: int) -> int:
-        nonlocal stepping
+        nonlocal stepping, repeated
+        repeated += 1
         stepping = max(stepping, _alive(keeper, state, before))
         return state + 1
     for _, state in keeper.backwards(step):
         phases.append((stepping, _alive(keeper, state)))
         before, stepping = state, 0
     opening, later = phases[:1] or [(0, 0)], phases[1:] or [(0, 0)]
-    return Held(forward, between, opening[0], (max(a for a, _ in later), max(b for _, b in later)))
+    return Held(forward, between, opening[0],
+                (max(a for a, _ in later), max(b for _, b in later)), repeated)
 
 
 def _alive(keeper: Any, *others: int) -> int:

@@ -290,7 +290,7 @@ def _print_steps(p: "NumpyPrinter", loop: Loop, given: _Given, record: _Record |
                      f"{target if loop.carried == 1 else f'({target})'})")
     else:
         printed = print_body(p, body, [*counter, *map(Expression, given.carry), *slices,
-                                        *given.fixed], given.widened, owned)
+                                        *given.fixed], given.widened, owned, repeats=True)
         lines += printed.lines
         for (_, name), value in zip(made.items(), printed.outputs[loop.carried:], strict=True):
             lines.append(f"{name}[{index}] = {value.text}")
@@ -355,7 +355,8 @@ def print_pull(p: "NumpyPrinter", node: Node) -> None:
         p, pulled, [*[Expression(index)] * loop.first, *states, *slices, *given.fixed,
                     *map(Expression, names), *rows, *map(Expression, sums)],
         [w for n, w in zip(loop.body.inputs, inner, strict=False) if n in given.widened],
-        owned=[*owned, *[n for n in cts[n_active + len(pull.seeded):] if n.type.shape]])
+        owned=[*owned, *[n for n in cts[n_active + len(pull.seeded):] if n.type.shape]],
+        repeats=True)
     lines += printed.lines
     for name, value in zip(made, printed.outputs[n_active:], strict=False):
         lines.append(f"{name}[{index}] = {value.text}")

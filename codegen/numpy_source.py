@@ -66,6 +66,7 @@ class NumpyPrinter:
         self.records: dict[Node, Any] = {}      # what loops keep for their pulling back
         self.printed: dict[Node, list[NumpyPrinter]] = {}       # bodies, by the node that has them
         self.structured: Node | None = None     # the one that is being printed
+        self.repeats = False                    # a body of a loop, whose variables stay
         self.position = 0
         self.trail: list[Event] = []            # what the statements do, in their order
         self.uses = _count_uses(graph)

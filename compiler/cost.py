@@ -28,8 +28,10 @@ def nbytes(kind: Any) -> int:
     return kind.nbytes if isinstance(kind, ArrayType) else sum(t.nbytes for t in kind)
 
 
-def flops(node: Node) -> float:
-    """Arithmetic operations of one application; those of bodies once for each known step.
+def flops(node: Node, trips: int = 1) -> float:
+    """Arithmetic operations of one application; those of bodies once for each step.
+
+    The number of steps is ``trips`` where it is not known.
 
     >>> from wengert import trace
     >>> graph = trace(lambda a, b: a @ b)(__import__("numpy").ones((2, 3)), [1.0, 1.0, 1.0])
@@ -40,8 +42,7 @@ def flops(node: Node) -> float:
     if op in _LEAVES:
         return 0.0
     if op.bodies:
-        steps = node.settings.get("length") or 1
-        return float(steps) * sum(total_flops(body) for body in node.bodies)
+        return _steps(node, trips) * math.fsum(total_flops(body, trips) for body in node.bodies)
     if callable(op.work):
         return float(op.work(*[a.type for a in node.args], **node.settings))
     if not op.fresh:
@@ -54,9 +55,15 @@ def flops(node: Node) -> float:
     return (FUNCTION if costly else 1.0) * size
 
 
-def total_flops(graph: Graph) -> float:
+def _steps(node: Node, trips: int) -> int:
+    """How often the bodies of a node run; once, if it is no loop."""
+    length: int | None = node.settings.get("length", 1)
+    return trips if length is None else length
+
+
+def total_flops(graph: Graph, trips: int = 1) -> float:
     """Operations of all nodes."""
-    return math.fsum(flops(node) for node in graph.nodes)
+    return math.fsum(flops(node, trips) for node in graph.nodes)
 
 
 def workspace(node: Node) -> int:
@@ -66,11 +73,17 @@ def workspace(node: Node) -> int:
     return int(node.op.workspace(*[a.type for a in node.args], **node.settings))
 
 
-def seconds(graph: Graph) -> float:
-    """A rough estimate of the time that a graph's nodes take: calls, arithmetic and traffic."""
+def seconds(graph: Graph, trips: int = 1) -> float:
+    """A rough estimate of the time that a graph's nodes take: calls, arithmetic and traffic.
+
+    ``trips`` is the number of steps of loops for which it is not known.
+    """
     total = 0.0
     for node in graph.nodes:
         if node.op in _LEAVES:
+            continue
+        if node.op.bodies:
+            total += _steps(node, trips) * sum(seconds(body, trips) for body in node.bodies)
             continue
         total += _CALL + _OPERATION * flops(node)
         if node.op.fresh:

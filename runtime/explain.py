@@ -8,7 +8,7 @@ import numpy as np
 
 from ..codegen.budget import mebibytes
 from ..codegen.emit import lowered
-from ..codegen.footprint import peak_of
+from ..codegen.footprint import TRIPS, peak_of
 from ..codegen.reuse import array_printer
 from ..compiler.arraytype import ArrayType
 from ..compiler.cost import nbytes, seconds, total_flops
@@ -105,8 +105,8 @@ class Explanation:
         return "\n".join([*lines, *[f"  {one}" for one in self.saves]])
 
 
-def explain(function: Callable[..., Any], *args: Any, argnums: Argnums = 0, **kwargs: Any
-            ) -> Explanation:
+def explain(function: Callable[..., Any], *args: Any, argnums: Argnums = 0, trips: int = TRIPS,
+            **kwargs: Any) -> Explanation:
     """What a function and its derivative will cost, without running them.
 
     The function is traced and differentiated, and the programs are printed; memory is predicted
@@ -116,6 +116,7 @@ def explain(function: Callable[..., Any], *args: Any, argnums: Argnums = 0, **kw
         function: of numbers, arrays and nested containers of them.
         args: example arguments.
         argnums: with respect to which arguments.
+        trips: how many steps to assume of a loop for which nobody knows before it runs.
         kwargs: arguments by name.
 
     Returns:
@@ -139,23 +140,23 @@ def explain(function: Callable[..., Any], *args: Any, argnums: Argnums = 0, **kw
     jacobian: Sweeps | None = None
     if kind is not None and kind.shape == () and kind.dtype.kind == "f":
         derived, _ = build(Request("grad"), staged, selection, name)
-        gradient = _cost(derived)
+        gradient = _cost(derived, trips)
     elif all(n.type.differentiable for n in staged.graph.outputs[:staged.n_outputs]):
         derived, _ = build(Request("vjp", argnums), staged, selection, name)
-        gradient = _cost(derived)
+        gradient = _cost(derived, trips)
         jacobian = _sweeps(function, args, kwargs, staged, selection, argnums)
     graph = run(staged.graph, PREPARE)
-    return Explanation(name, _cost(value), gradient, _saved(graph, selection.inputs), jacobian)
+    return Explanation(name, _cost(value, trips), gradient, _saved(graph, selection.inputs), jacobian)
 
 
-def _cost(graph: Graph) -> Cost:
+def _cost(graph: Graph, trips: int) -> Cost:
     graph = lowered(graph)
     printer = array_printer(graph)
     printer.run()
     computed = [n for n in graph.nodes if n.op not in _LEAVES]
-    return Cost(len(computed), total_flops(graph),
-                sum(nbytes(n.type) for n in computed if n.op.fresh), peak_of(printer),
-                seconds(graph))
+    return Cost(len(computed), total_flops(graph, trips),
+                sum(nbytes(n.type) for n in computed if n.op.fresh), peak_of(printer, trips),
+                seconds(graph, trips))
 
 
 def _sweeps(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
