@@ -411,7 +411,7 @@ class Compiled:
                                     is_last)
             if self.request.sparse and selection is not None:
                 graph, packing = build_sparse(self.request, staged, selection, self.name,
-                                              self.options.lane, in_chunks=is_last)
+                                              self.options.lane)
             else:
                 graph, packing = build(self.request, staged, selection, self.name)
             if self.request.has_operand:
@@ -448,28 +448,12 @@ class Compiled:
 
     def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Called inside another trace: record this function's graph there."""
-        if self.request.sparse:
-            raise no_sparse_trace(self.request.kind)
-        results, packing = self._record(args, kwargs)
-        return packing(results)
-
-    def entries(self, *args: Any) -> tuple[Any, SparsePacking | None]:
-        """Inside another trace: the entries of a sparse Jacobian, and its packing.
-
-        The dense Jacobian and None if that is what ``sparse="auto"`` prefers.
-        """
-        results, packing = self._record(args, {})
-        if isinstance(packing, SparsePacking):
-            return results[0], packing
-        return packing(results), None
-
-    def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]
-                ) -> tuple[list[Any], Packing | SparsePacking]:
-        """Flat results of this function's graph, recorded in the enclosing trace."""
         if self.options.memory is not None:
             raise BudgetError(f"{self.name} has a budget of memory and is called inside of a "
                               "function that is traced itself.",
                               "Give memory= to the outermost transform only.", locate())
+        if self.request.sparse:
+            raise no_sparse_trace(self.request.kind)
         with _TRACING:
             staged, selection, leaves = self._trace(args, kwargs)
             graph, packing = self._derive(args, kwargs, staged, selection, is_last=False)
@@ -482,7 +466,7 @@ class Compiled:
                 if isinstance(inputs[position], Tracer | np.ndarray):
                     inputs[position][...] = value
             results = results[:n]
-        return results, packing
+        return packing(results)
 
     # -- inspection ---------------------------------------------------------------------------
 

@@ -31,13 +31,12 @@ DENSE = 0.25             # share of entries from which on "auto" gives a dense a
 _ENTRY_BY_ENTRY = 4096   # entries, with zeros, of a matrix that is worth a formula each
 
 
-def build_sparse(request: Request, staged: Staged, selection: Selection, name: str, lane: str,
-                 in_chunks: bool = True) -> tuple[Graph, Any]:
+def build_sparse(request: Request, staged: Staged, selection: Selection, name: str, lane: str
+                 ) -> tuple[Graph, Any]:
     """Graph of the entries of a sparse Jacobian or Hessian, and their packing.
 
     Dense if that is what ``sparse="auto"`` prefers. The graph's outputs are the function's own
-    results (only those that the request returns), then the entries, one vector a block. With
-    ``in_chunks`` they may be those of some sweeps of many.
+    results (only those that the request returns), then the entries, one vector a block.
 
     Raises:
         SparseRequestError: for complex arguments or results.
@@ -80,7 +79,7 @@ def build_sparse(request: Request, staged: Staged, selection: Selection, name: s
         derived = _picked(derive.jacobian(graph, wrt, outputs, name=name), parts)
     elif written is not None and is_cheap(written.cost, _elements(tangents, wrt), plan):
         derived, plan.by_entry = written.graph, True
-    elif in_chunks and _is_large(plan, tangents, parts, request):
+    elif _is_large(plan, tangents, parts, request):
         return _in_chunks(graph, wrt[0], plan, parts[0], tangents, packing, name)
     else:
         recovery = plan.recovery
