@@ -132,6 +132,7 @@ class Footprint:
 
         The results of a loop stand for its state of the step before.
         """
+        again = self._forget(node) if node.op is not branching.cond else False
         results = tuple([self._new(_size(t)) for t in node.type])
         self.parts[node] = results
         bodies = self._bodies(node)
@@ -139,12 +140,22 @@ class Footprint:
         if node.op is looping.loop:
             self._forward(node, args, max(peaks, default=0))
         elif node.op is looping.pull_loop:
-            self._back(node, args, bodies)
+            self._back(node, args, bodies, again)
         else:
             known = sum(map(_size, node.type))
             self._passing(max([peak - known for peak in peaks], default=0))
         self._replace(node, "left", max([body.left for body in bodies], default=0))
         return tuple(b for part in results for b in part)
+
+    def _forget(self, node: Node) -> bool:
+        """Variables that a loop sets before it begins; whether its body's have values already."""
+        picks = self.printer.picks.get(node, {}).values()
+        names = [self.printer.expressions[pick].text for pick in picks]
+        for name in [*names, f"rest of {id(node)}", f"states {id(node)}"]:
+            self._drop(self.names.pop(name, ()))
+        left = self.names.pop(f"left {id(node)}", None)
+        self._drop(left or ())
+        return left is not None
 
     def _bodies(self, node: Node) -> list[BodyPeak]:
         """Peaks of the bodies that were printed for a node, and what they leave in variables."""
@@ -182,7 +193,7 @@ class Footprint:
                    for b in buffers if self.count[b] == 1)
 
     def _back(self, node: Node, args: Sequence[tuple[Buffers, bool]],
-              bodies: Sequence[BodyPeak]) -> None:
+              bodies: Sequence[BodyPeak], again: bool) -> None:
         """The way back: each step beside the states that are left.
 
         At first cotangents are the operands, which are counted already.
@@ -192,8 +203,8 @@ class Footprint:
         ways = [way] if mate is None else [
             pull_of(n) for n, m in self.printer.mates.items() if m is mate]
         size, states = _states(loop, ways, self.trips)
-        again = bodies[:-1] if mate is None else self._bodies(mate)
-        step = max([body.later for body in again], default=0)
+        steps = bodies[:-1] if mate is None else self._bodies(mate)
+        step = max([body.later for body in steps], default=0)
         if mate is None:                                     # it goes forward for itself
             carried = sum(_size(n.type) for n in loop.inputs[:loop.carried])
             self._passing(carried + states.forward * size + step)
@@ -205,9 +216,11 @@ class Footprint:
         seeds = sum(map(_size, node.type[:n_active]))
         gone = self._replaced(args[n:n + n_active])
         pulled = bodies[-1]
-        for (stepping, pulling), peak, known in ((states.opening, pulled.first, seeds),
-                                                 (states.later, pulled.later, gone)):
-            self._passing(stepping * size + step - known)
+        later = pulled.left, pulled.later              # variables that are set already, and all
+        first = later if again else (0, pulled.first)
+        for (stepping, pulling), (left, peak), known in ((states.opening, first, seeds),
+                                                         (states.later, later, gone)):
+            self._passing(stepping * size + left + step - known)
             self._passing(pulling * size + peak - known)
 
     # -- statements ---------------------------------------------------------------------------

@@ -107,16 +107,17 @@ def held(chosen: Schedule, steps: int) -> Held:
     if chosen.on_disk:                    # a block is in memory, its first state read from the file
         apart = -(-(steps + 1) // chosen.on_disk)
         block = held(Schedule(chosen.slots, apart), apart)
-        more = [(a + 1, b + 1) for a, b in (block.opening, block.later)]
-        return Held(block.forward, block.between, *more,
-                    repeated=block.repeated * chosen.on_disk)
+        (a, b), (c, d) = block.opening, block.later
+        return Held(block.forward, block.between, (a + 1, b + 1), (c + 1, d + 1),
+                    block.repeated * chosen.on_disk)
     if steps > _SIMULATED:
         part = held(chosen._replace(steps=chosen.steps and _SIMULATED), _SIMULATED)
-        repeated = round(part.repeated * steps / _SIMULATED)
-        more = 1.0 if chosen.steps is not None or chosen.bounded else \
-            math.sqrt(steps / _SIMULATED)
-        return Held(*[round(n * more) for n in part[:2]],
-                    *[(round(a * more), round(b * more)) for a, b in part[2:4]], repeated)
+        longer = steps / _SIMULATED
+        grows = 1.0 if chosen.steps is not None or chosen.bounded else math.sqrt(longer)
+        (a, b), (c, d) = part.opening, part.later
+        return Held(round(part.forward * grows), round(part.between * grows),
+                    (round(a * grows), round(b * grows)), (round(c * grows), round(d * grows)),
+                    round(part.repeated * longer))
     keeper = _snapshots()(chosen.slots, chosen.steps, bounded=chosen.bounded)
     forward = stepping = repeated = 0
     for state in range(steps):

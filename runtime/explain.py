@@ -146,7 +146,8 @@ def explain(function: Callable[..., Any], *args: Any, argnums: Argnums = 0, trip
         gradient = _cost(derived, trips)
         jacobian = _sweeps(function, args, kwargs, staged, selection, argnums)
     graph = run(staged.graph, PREPARE)
-    return Explanation(name, _cost(value, trips), gradient, _saved(graph, selection.inputs), jacobian)
+    return Explanation(name, _cost(value, trips), gradient, _saved(graph, selection.inputs),
+                       jacobian)
 
 
 def _cost(graph: Graph, trips: int) -> Cost:
