@@ -55,7 +55,8 @@ class CText:
     scratch: dict[str, int]
 
 
-def c_source(kernels: Sequence[Kernel], accuracy: str = "fast", dialect: Dialect = C) -> CText:
+def c_source(kernels: Sequence[Kernel], accuracy: str = "fast", dialect: Dialect = C,
+             below: Sequence[Sequence[str]] = ()) -> CText:
     """The C text of kernels.
 
     Args:
@@ -63,6 +64,7 @@ def c_source(kernels: Sequence[Kernel], accuracy: str = "fast", dialect: Dialect
         accuracy: ``"fast"`` for glibc's vector functions, in error by at most 4 units in the last
             place; ``"strict"`` for the functions of the C library.
         dialect: the language.
+        below: lines of functions that call them.
     """
     functions: list[list[str]] = []
     tables: list[str] = []
@@ -72,6 +74,7 @@ def c_source(kernels: Sequence[Kernel], accuracy: str = "fast", dialect: Dialect
         functions += printer.run()
         tables += printer.tables
         scratch[kernel.name] = printer.scratch_size
+    functions += [list(lines) for lines in below]
     body = "\n".join(line for lines in functions for line in lines)
     functions_used = helpers(body, dialect)
     called = set(CALLED.findall(body + "\n".join(functions_used)))
@@ -82,7 +85,7 @@ def c_source(kernels: Sequence[Kernel], accuracy: str = "fast", dialect: Dialect
                   functions=functions, base=declarations[0], later=declarations[1],
                   reductions=_reductions(kernels, dialect), wraps="wrap(" in body,
                   limits=[m for m in ("MAX", "MIN") if f"{m}(" in body],
-                  host="host->" in body)
+                  host="host->" in body, copies="memcpy(" in body or "memset(" in body)
     return CText(text, scratch)
 
 

@@ -88,8 +88,6 @@ def _native(simple: Graph, arrays: Graph, by_element: bool, annotate: bool, accu
     """Native source; functions of numbers become straight-line C."""
     # Importing wengert is to be quick, and this is a good part of it.
     from .native_source import native_source  # noqa: PLC0415
-    if any(node.op.bodies for node in arrays.nodes):       # loops are statements of Python
-        return array_source(arrays, annotate), arrays
     if by_element and is_scalarizable(simple, ELEMENT_LIMIT):
         scalars = run(simple, SCALAR)
         if all(is_computable(n) for n in scalars.nodes if n.op not in _LEAVES):

@@ -1,8 +1,10 @@
 """Host code with calls of compiled kernels, and the kernels' C text."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..compiler.arraytype import ArrayType
 from ..compiler.graph import Graph, Node
 from ..compiler.ops.row import Op
 from ..compiler.passes.dead import remove_dead
@@ -13,6 +15,7 @@ from .dialect import C, Dialect
 from .evaluate import Unreachable
 from .kernel import Kernel
 from .lower import lower
+from .native_loop import LoopKernel, with_native_loops
 from .numpy_source import NumpyPrinter
 from .reuse import array_source
 from .source import KernelCall, Source
@@ -65,16 +68,21 @@ def native_source(graph: Graph, annotate: bool = True, accuracy: str = "fast") -
         annotate: whether to put the user's lines above the statements that come from them.
         accuracy: ``"fast"`` or ``"strict"``; see :func:`c_source`.
     """
+    graph, loops = with_native_loops(graph, C)
     whole, found = fused(graph)
-    if not found:
+    kernels = [*[k for _, k in found], *[k for _, loop in loops for k in loop.kernels]]
+    if not kernels:
         return array_source(graph, annotate)
-    return host_source(whole, found, c_source([k for _, k in found], accuracy), annotate)
+    printed = c_source(kernels, accuracy, below=[loop.lines for _, loop in loops])
+    source = host_source(whole, found, printed, annotate, [loop.name for _, loop in loops])
+    return replace(source, kernels=(*source.kernels, *[
+        _loop_call(loop, printed) for _, loop in loops]))
 
 
 def host_source(whole: Graph, found: list[tuple[Node, Kernel]], printed: CText,
-                annotate: bool = True) -> Source:
-    """Source of a fused graph whose kernels have been printed."""
-    source = HostPrinter(whole, annotate, [n.op.name for n, _ in found]).run()
+                annotate: bool = True, others: Sequence[str] = ()) -> Source:
+    """Source of a fused graph whose kernels, and other functions, have been printed."""
+    source = HostPrinter(whole, annotate, [*[n.op.name for n, _ in found], *others]).run()
     calls = tuple(_call(n, k, printed.scratch[k.name]) for n, k in found)
     return replace(source, c=printed.text, kernels=calls)
 
@@ -82,6 +90,14 @@ def host_source(whole: Graph, found: list[tuple[Node, Kernel]], printed: CText,
 def _call(node: Node, kernel: Kernel, scratch: int) -> KernelCall:
     body: Any = node.op.body            # type: ignore[attr-defined]
 
-    def kinds(nodes: Any) -> tuple[tuple[str, tuple[int, ...], bool], ...]:
-        return tuple((n.type.dtype.name, n.type.shape, n.type.weak) for n in nodes)
-    return KernelCall(kernel.name, kinds(body.inputs), kinds(body.outputs), scratch, kernel.work)
+    return KernelCall(kernel.name, _kinds(n.type for n in body.inputs),
+                      _kinds(n.type for n in body.outputs), scratch, kernel.work)
+
+
+def _loop_call(loop: LoopKernel, printed: CText) -> KernelCall:
+    scratch = loop.scratch + max(printed.scratch[k.name] for k in loop.kernels)
+    return KernelCall(loop.name, _kinds(loop.inputs), _kinds(loop.outputs), scratch, loop.work)
+
+
+def _kinds(types: Iterable[ArrayType]) -> tuple[tuple[str, tuple[int, ...], bool], ...]:
+    return tuple((t.dtype.name, t.shape, t.weak) for t in types)
