@@ -11,6 +11,7 @@ from ..compiler.errors import NotOnDeviceError
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph, Node
 from ..compiler.ops import indexing, layout
 from ..compiler.passes.fuse import KernelOp, plain
+from .clusters import fused
 from .cuda_source import FAIL, CudaText, cuda_source
 from .cupy_names import ALSO_IN_CUPY, ALSO_IN_CUPYX, OF_NUMPY
 from .dialect import CUDA
@@ -18,7 +19,6 @@ from .expression import Expression
 from .kernel import Buffer, Kernel
 from .launches import Launch, Sort, Step, launches
 from .literals import array_text
-from .native_source import fused
 from .numpy_source import NumpyPrinter, module_text
 from .scan import is_scan, scan
 from .source import Function, Source

@@ -10,108 +10,22 @@ is pulled back (the two-level scheme of Griewank and Walther, Evaluating Derivat
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 from ..compiler.arraytype import ArrayType
-from ..compiler.graph import CAPTURED, CONSTANT, INPUT, PICK, Builder, Graph, Node, keep_leaf
+from ..compiler.graph import Graph, Node
 from ..compiler.ops import looping
 from ..compiler.ops.body import with_outputs
 from ..compiler.ops.looping import Loop
-from ..compiler.passes.computable import as_range, is_computable
-from ..compiler.passes.dead import remove_dead
-from ..compiler.passes.fuse import TABLE, KernelOp, plain
-from .bodies import label, live
 from .c_source import ALIGNMENT
-from .dialect import Dialect
 from .evaluate import Unreachable
-from .kernel import Kernel
 from .loop_source import loop_of, pull_of
-from .lower import lower
+from .routine import SCRATCH, Routine, call, finished
+
+Make: TypeAlias = Callable[[Graph, str, Sequence[Node]], Routine]
 
 KEPT = 64 * 2 ** 20          # bytes of states that the way back keeps without segments
-_LEAVES = (INPUT, CONSTANT, CAPTURED)
-
-
-@dataclass(frozen=True, eq=False)
-class LoopKernel:
-    """A loop as C.
-
-    Attributes:
-        name: of the function.
-        kernels: of the bodies, which it calls.
-        lines: of C text.
-        scratch: bytes of memory that it needs while it runs, those of the kernels included.
-        work: an estimate of its cost, in additions.
-        inputs: types of the arguments.
-        outputs: types of the results.
-    """
-
-    name: str
-    kernels: tuple[Kernel, ...]
-    lines: tuple[str, ...]
-    scratch: int
-    work: int
-    inputs: tuple[ArrayType, ...]
-    outputs: tuple[ArrayType, ...]
-
-
-def with_native_loops(graph: Graph, dialect: Dialect
-                      ) -> tuple[Graph, list[tuple[Node, LoopKernel]]]:
-    """The graph with loops that can be native as kernels; the others stay statements of Python."""
-    builder = Builder(graph.name)
-    new: dict[Node, Node] = {}
-    found: list[tuple[Node, LoopKernel]] = []
-    names: set[str] = set()
-    for node in graph.nodes:
-        args = tuple([new[a] for a in node.args])
-        builder.origin = node.origin
-        if node.op in _LEAVES:
-            new[node] = keep_leaf(builder, node)
-        elif node.op is PICK and isinstance(args[0].type, ArrayType):
-            new[node] = args[0]                         # the only result of a kernel
-        elif node.op in (looping.loop, looping.pull_loop) and (
-                made := _native(builder, node, args, dialect, names)) is not None:
-            new[node] = made[0]
-            found.append(made)
-        else:
-            new[node] = builder.emit(node.op, args, node.params)
-    for guard in graph.guards:
-        builder.guards.append(replace(guard, node=new[guard.node]))
-    return remove_dead(builder.graph([new[n] for n in graph.outputs])), found
-
-
-def _native(builder: Builder, node: Node, args: tuple[Node, ...], dialect: Dialect,
-            names: set[str]) -> tuple[Node, LoopKernel] | None:
-    """The node of a kernel for a loop, and the kernel; None if its bodies need the host."""
-    leaves = list(dict.fromkeys(n for body in node.bodies for n in body.nodes if _is_given(n)))
-    name = base = plain(f"{label(node, '') or builder.name}_{'back' if _is_back(node) else 'loop'}")
-    while name in names:
-        name = f"{base}_{len(names)}"
-    names.add(name)
-    try:
-        printer = _Driver(node, name, leaves, dialect)
-        kernel = printer.back() if _is_back(node) else printer.forward()
-    except Unreachable:
-        return None
-    given = (*args, *[keep_leaf(builder, leaf) for leaf in leaves])
-    types = kernel.outputs if len(kernel.outputs) > 1 else kernel.outputs[0]
-    op = KernelOp(name, node.op.call, lambda *_: types, node.op.derivative, python=name,
-                  reference=node.op.call)
-    return builder.emit(op, given), kernel
-
-
-def _is_back(node: Node) -> bool:
-    return node.op is looping.pull_loop
-
-
-def _is_given(node: Node) -> bool:
-    """Whether a leaf of a body is an argument of the loop: it may change, or is long."""
-    return node.op is CAPTURED or (
-        node.op is CONSTANT and node.type.size > TABLE and as_range(node) is None)
-
-
 class _Place(NamedTuple):
     """Where something is: an expression of type ``char *`` or ``void *``, and bytes of a part."""
 
@@ -123,19 +37,31 @@ class _Place(NamedTuple):
         return f"{self.text} + {number} * {self.size}"
 
 
-class _Driver:
-    """Writes the C function of one loop."""
+def loop_routine(node: Node, name: str, leaves: Sequence[Node], make: Make) -> Routine:
+    """The C function of a loop, or of the way back through one.
 
-    def __init__(self, node: Node, name: str, leaves: Sequence[Node], dialect: Dialect) -> None:
-        self.node, self.name, self.leaves, self.dialect = node, name, leaves, dialect
+    Args:
+        node: the loop.
+        name: of the function.
+        leaves: constants that are arguments, behind the operands.
+        make: gives what computes a body.
+
+    Raises:
+        Unreachable: if it must stay with the host.
+    """
+    driver = _Driver(node, name, leaves, make)
+    return driver.back() if node.op is looping.pull_loop else driver.forward()
+
+
+class _Driver:
+    def __init__(self, node: Node, name: str, leaves: Sequence[Node], make: Make) -> None:
+        self.node, self.name, self.leaves, self.make = node, name, leaves, make
         self.loop: Loop = loop_of(node)
-        self.kernels: list[Kernel] = []
+        self.called: list[Routine] = []
         self.room = 0                        # bytes of memory, so far
         loop = self.loop
         types: list[ArrayType] = [n.type for n in (*node.args, *leaves)]
         results: Sequence[ArrayType] = node.type
-        if any(t.size == 0 or t.dtype.name not in dialect.types for t in (*types, *results)):
-            raise Unreachable(node)
         if loop.length == 0 or loop.snapshots is not None or loop.on_disk is not None:
             raise Unreachable(node)
         for given, inner in zip(node.args, loop.inputs, strict=False):
@@ -160,35 +86,23 @@ class _Driver:
 
     # -- kernels ----------------------------------------------------------------------------
 
-    def _kernel(self, graph: Graph, suffix: str) -> Kernel:
-        """The kernel of a body.
+    def _body(self, graph: Graph, suffix: str) -> Routine:
+        """What computes a body.
 
         Raises:
             Unreachable: if it needs the host.
         """
-        graph = _opened(live(graph), f"{self.name}_{suffix}", self.leaves)
-        for n in graph.nodes:
-            if n.op not in _LEAVES and not is_computable(n):
-                raise Unreachable(n)
-        kernel = lower(graph, self.dialect.reserved)
-        self.kernels.append(kernel)
-        return kernel
+        found = self.make(graph, f"{self.name}_{suffix}", self.leaves)
+        self.called.append(found)
+        return found
 
-    def _call(self, kernel: Kernel, pointers: Sequence[str], indent: str) -> list[str]:
-        lines = [f"{indent}void *q[] = {{"]
-        for text in (*pointers, f"room + {_SCRATCH}", f"p[{self.n + len(self.outputs) + 1}]"):
-            if len(lines[-1]) + len(text) > 96:
-                lines.append(f"{indent}    ")
-            lines[-1] += text + ", "
-        lines[-1] = lines[-1].rstrip(", ") + "};"
-        return [*[line.rstrip() for line in lines], f"{indent}{kernel.name}(q, host);"]
+    def _call(self, routine: Routine, pointers: Sequence[str], indent: str) -> list[str]:
+        return call(routine.name, [*pointers, f"room + {SCRATCH}",
+                                   f"p[{self.n + len(self.outputs) + 1}]"], indent)
 
-    def _finished(self, lines: Sequence[str], steps: int) -> LoopKernel:
-        scratch = self.room
-        text = tuple(line.replace(_SCRATCH, str(scratch)) for line in lines)
-        work = steps * sum(k.work for k in self.kernels)
-        return LoopKernel(self.name, tuple(self.kernels), text, scratch, work, self.inputs,
-                          self.outputs)
+    def _finished(self, lines: Sequence[str], steps: int) -> Routine:
+        return finished(self.name, lines, self.called, self.room, self.inputs, self.outputs,
+                        steps * sum(r.work for r in self.called))
 
     def _step(self, step: str, state: Sequence[str]) -> list[str]:
         """Pointers of a step's inputs: the counter, the state, slices, and what all steps read."""
@@ -209,11 +123,11 @@ class _Driver:
 
     # -- the loop -----------------------------------------------------------------------------
 
-    def forward(self) -> LoopKernel:
+    def forward(self) -> Routine:
         """The loop itself."""
         loop, carried = self.loop, range(self.loop.carried)
-        body = self._kernel(loop.body, "step")
-        test = None if loop.test is None else self._kernel(loop.test, "test")
+        body = self._body(loop.body, "step")
+        test = None if loop.test is None else self._body(loop.test, "test")
         spare = [self._memory(loop.inputs[i].type) for i in carried]
         results = [f"p[{self.n + i}]" for i in carried]
         rows = [self._rows(self.n + loop.carried + i).part("i") for i in range(loop.n_slices)]
@@ -250,14 +164,14 @@ class _Driver:
 
     # -- the way back ---------------------------------------------------------------------------
 
-    def back(self) -> LoopKernel:
+    def back(self) -> Routine:
         """The way back, and first the way forward."""
         loop, length = self.loop, self.loop.length
         if length is None:
             raise Unreachable(self.node)
         types = [n.type for n in loop.inputs[:loop.carried]]
-        step = self._kernel(with_outputs(loop.body, range(loop.carried)), "step")
-        pulled = self._kernel(pull_of(self.node).pulled, "pulled")
+        step = self._body(with_outputs(loop.body, range(loop.carried)), "step")
+        pulled = self._body(pull_of(self.node).pulled, "pulled")
         whole = length * sum(_bytes(kind, row=False) for kind in types) <= KEPT
         m = length if whole else math.isqrt(length - 1) + 1
         states = [self._memory(kind, m + 1) for kind in types]
@@ -268,7 +182,7 @@ class _Driver:
                  *self._pulling(pulled, states, marks, m), "}"]
         return self._finished(lines, length)
 
-    def _stepping(self, step: Kernel, states: Sequence[_Place]) -> list[str]:
+    def _stepping(self, step: Routine, states: Sequence[_Place]) -> list[str]:
         """A function that goes forward within a segment, from its first state."""
         here = [s.part("(i - from)") for s in states]
         there = [s.part("(i - from + 1)") for s in states]
@@ -293,7 +207,7 @@ class _Driver:
                 *[f"    memcpy({k.part(last)}, {s.text}, {s.size});"
                   for k, s in zip(marks, states, strict=True)]]
 
-    def _pulling(self, pulled: Kernel, states: Sequence[_Place], marks: Sequence[_Place], m: int
+    def _pulling(self, pulled: Routine, states: Sequence[_Place], marks: Sequence[_Place], m: int
                  ) -> list[str]:
         """Segment by segment, the last one first; cotangents and sums are in turn in two places."""
         pull, length, n_args = pull_of(self.node), self.loop.length or 0, len(self.loop.inputs)
@@ -330,23 +244,6 @@ class _Driver:
         return [*lines, "        }", "    }"]
 
 
-_SCRATCH = "@scratch"
-
-
 def _bytes(kind: ArrayType, row: bool) -> int:
     """Of a value, or of one of its rows."""
     return kind.nbytes // kind.shape[0] if row else max(kind.size, 1) * kind.dtype.itemsize
-
-
-def _opened(graph: Graph, name: str, leaves: Sequence[Node]) -> Graph:
-    """The graph with some of its leaves as further inputs."""
-    builder = Builder(name)
-    new = {n: builder.input(n.type, label(n, "") or None) for n in graph.inputs}
-    new |= {n: builder.input(n.type, label(n, "") or None) for n in leaves}
-    for node in graph.nodes:
-        if node in new:
-            continue
-        builder.origin = node.origin
-        new[node] = keep_leaf(builder, node) if node.op in _LEAVES else \
-            builder.emit(node.op, tuple([new[a] for a in node.args]), node.params)
-    return builder.graph([new[n] for n in graph.outputs])

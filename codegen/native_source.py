@@ -7,15 +7,12 @@ from typing import Any
 from ..compiler.arraytype import ArrayType
 from ..compiler.graph import Graph, Node
 from ..compiler.ops.row import Op
-from ..compiler.passes.dead import remove_dead
-from ..compiler.passes.fuse import KernelOp, fuse
-from ..compiler.passes.pipeline import NATIVE, run
+from ..compiler.passes.fuse import KernelOp
 from .c_source import CText, c_source
-from .dialect import C, Dialect
-from .evaluate import Unreachable
+from .clusters import fused
+from .dialect import C
 from .kernel import Kernel
-from .lower import lower
-from .native_loop import LoopKernel, with_native_loops
+from .native_program import Native
 from .numpy_source import NumpyPrinter
 from .reuse import array_source
 from .source import KernelCall, Source
@@ -35,31 +32,6 @@ class HostPrinter(NumpyPrinter):
         return name
 
 
-MOST = 1000              # arguments and results of one kernel
-
-
-def fused(graph: Graph, dialect: Dialect = C) -> tuple[Graph, list[tuple[Node, Kernel]]]:
-    """The graph with kernel nodes, and these lowered. What cannot be lowered stays with NumPy."""
-    left: frozenset[Node] = frozenset()
-    device = dialect.launches
-    while True:
-        whole = remove_dead(fuse(graph, left, device) if left or device else run(graph, NATIVE))
-        found: list[tuple[Node, Kernel]] = []
-        for node in whole.nodes:
-            if not isinstance(node.op, KernelOp) or node.op.body is None:
-                continue
-            try:
-                kernel = lower(node.op.body, dialect.reserved, chunks=not device)
-                if len(kernel.having("in", "scalar", "out")) > MOST:
-                    raise Unreachable(node)
-            except Unreachable:
-                left |= node.op.members
-                break
-            found.append((node, kernel))
-        else:
-            return whole, found
-
-
 def native_source(graph: Graph, annotate: bool = True, accuracy: str = "fast") -> Source:
     """Source of a lowered graph with compiled kernels.
 
@@ -68,15 +40,17 @@ def native_source(graph: Graph, annotate: bool = True, accuracy: str = "fast") -
         annotate: whether to put the user's lines above the statements that come from them.
         accuracy: ``"fast"`` or ``"strict"``; see :func:`c_source`.
     """
-    graph, loops = with_native_loops(graph, C)
-    whole, found = fused(graph)
-    kernels = [*[k for _, k in found], *[k for _, loop in loops for k in loop.kernels]]
+    native = Native(C)
+    whole, found = fused(native.rebuild(graph))
+    routines = [native.made[n.op] for n in whole.nodes if n.op in native.made]
+    kernels = [*[k for _, k in found], *[k for r in routines for k in r.kernels]]
     if not kernels:
         return array_source(graph, annotate)
-    printed = c_source(kernels, accuracy, below=[loop.lines for _, loop in loops])
-    source = host_source(whole, found, printed, annotate, [loop.name for _, loop in loops])
+    printed = c_source(kernels, accuracy, below=[f for r in routines for f in r.functions])
+    source = host_source(whole, found, printed, annotate, [r.name for r in routines])
     return replace(source, kernels=(*source.kernels, *[
-        _loop_call(loop, printed) for _, loop in loops]))
+        KernelCall(r.name, _kinds(r.inputs), _kinds(r.outputs), r.scratch, r.work)
+        for r in routines]))
 
 
 def host_source(whole: Graph, found: list[tuple[Node, Kernel]], printed: CText,
@@ -92,11 +66,6 @@ def _call(node: Node, kernel: Kernel, scratch: int) -> KernelCall:
 
     return KernelCall(kernel.name, _kinds(n.type for n in body.inputs),
                       _kinds(n.type for n in body.outputs), scratch, kernel.work)
-
-
-def _loop_call(loop: LoopKernel, printed: CText) -> KernelCall:
-    scratch = loop.scratch + max(printed.scratch[k.name] for k in loop.kernels)
-    return KernelCall(loop.name, _kinds(loop.inputs), _kinds(loop.outputs), scratch, loop.work)
 
 
 def _kinds(types: Iterable[ArrayType]) -> tuple[tuple[str, tuple[int, ...], bool], ...]:

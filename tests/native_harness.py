@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 from wengert.codegen import chunks, lower
 from wengert.codegen.c_source import c_source
+from wengert.codegen.clusters import fused
 from wengert.codegen.kernel_text import format_kernel, parse_kernel
 from wengert.codegen.kernel_verify import verify_kernel
-from wengert.codegen.native_source import fused, host_source
+from wengert.codegen.native_source import host_source
 from wengert.codegen.numpy_source import numpy_source
 from wengert.runtime import load_c
 from wengert.runtime.load_python import load

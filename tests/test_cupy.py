@@ -24,11 +24,11 @@ from gpu.harness import (
 )
 from native_programs import random_program
 from test_native import cases
+from wengert.codegen.clusters import fused
 from wengert.codegen.dialect import CUDA
 from wengert.codegen.kernel_interpret import interpret_kernel
 from wengert.codegen.kernel_text import format_kernel, parse_kernel
 from wengert.codegen.kernel_verify import verify_kernel
-from wengert.codegen.native_source import fused
 from wengert.compiler import errors
 from wengert.compiler.interpret import interpret
 from wengert.compiler.ops.table import TABLE

@@ -69,8 +69,16 @@ flat_power = elementwise("flat_power", lambda x, y: np.power(x, y),
                          expand=lambda x, y: x ** y, domain=((0.3, 2.0), (0.2, 0.8)))
 neg = elementwise("neg", np.negative, -1.0, infix=Infix("-", 6), python="np.negative", c="infix")
 positive = elementwise("positive", np.positive, 1.0, c="{0}")
+def _modulo(kind: str, values: tuple[Any, ...]) -> str | None:
+    """Of whole numbers where the divisor is a positive constant, so that it cannot be zero."""
+    if kind == "f":
+        return "modulo{f}({0}, {1})"
+    known = kind == "i" and isinstance(values[1], int) and values[1] > 0
+    return "(({0} % {1} + {1}) % {1})" if known else None
+
+
 mod = elementwise("mod", np.mod, 1.0, lambda x, y, out: -np.floor(x / y),
-                  infix=Infix("%", 5), domain=((-2.0, 2.0), (0.6, 2.0)), c="modulo{f}({0}, {1})")
+                  infix=Infix("%", 5), domain=((-2.0, 2.0), (0.6, 2.0)), c=_modulo)
 fmod = elementwise("fmod", np.fmod, 1.0, lambda x, y, out: -np.trunc(x / y),
                    domain=((-2.0, 2.0), (0.6, 2.0)), c="fmod{f}({0}, {1})")
 
