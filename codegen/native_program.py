@@ -5,8 +5,9 @@ calls its kernels, and the loops and branches between them, one after the other.
 host (a solver, a function of SciPy's) keeps all loops around it in Python.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -142,7 +143,8 @@ class Native:
     def _sequence(self, graph: Graph) -> Routine:
         """A body as calls of kernels, loops and branches."""
         whole, found = fused(graph, self.dialect, every=True)
-        routines = {node.op: _of_kernel(kernel, node.op.body) for node, kernel in found}  # type: ignore[attr-defined]
+        routines: dict[Any, Routine] = {
+            node.op: _of_kernel(kernel, node.op.body) for node, kernel in found}  # type: ignore[attr-defined]
         routines |= {node.op: self.made[node.op] for node in whole.nodes if node.op in self.made}
         return _Sequence(whole, routines, self.dialect).run()
 
@@ -150,7 +152,7 @@ class Native:
 class _Sequence:
     """Writes the C function of a body that is no single kernel."""
 
-    def __init__(self, graph: Graph, routines: dict[object, Routine], dialect: Dialect) -> None:
+    def __init__(self, graph: Graph, routines: Mapping[Any, Routine], dialect: Dialect) -> None:
         self.graph, self.routines, self.dialect = graph, routines, dialect
         self.places = {n: f"p[{i}]" for i, n in enumerate(graph.inputs)}
         self.outputs = {n: f"p[{len(graph.inputs) + i}]" for i, n in enumerate(graph.outputs)}

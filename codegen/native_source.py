@@ -1,8 +1,8 @@
 """Host code with calls of compiled kernels, and the kernels' C text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..compiler.arraytype import ArrayType
 from ..compiler.graph import Graph, Node
@@ -15,6 +15,7 @@ from .kernel import Kernel
 from .native_program import Native
 from .numpy_source import NumpyPrinter
 from .reuse import array_source
+from .routine import Routine
 from .source import KernelCall, Source
 
 
@@ -40,30 +41,53 @@ def native_source(graph: Graph, annotate: bool = True, accuracy: str = "fast") -
         annotate: whether to put the user's lines above the statements that come from them.
         accuracy: ``"fast"`` or ``"strict"``; see :func:`c_source`.
     """
-    native = Native(C)
-    whole, found = fused(native.rebuild(graph))
-    routines = [native.made[n.op] for n in whole.nodes if n.op in native.made]
-    kernels = [*[k for _, k in found], *[k for r in routines for k in r.kernels]]
+    module = compilable(graph)
+    kernels, functions = module.text
     if not kernels:
         return array_source(graph, annotate)
-    printed = c_source(kernels, accuracy, below=[f for r in routines for f in r.functions])
-    source = host_source(whole, found, printed, annotate, [r.name for r in routines])
-    return replace(source, kernels=(*source.kernels, *[
-        KernelCall(r.name, _kinds(r.inputs), _kinds(r.outputs), r.scratch, r.work)
-        for r in routines]))
+    return host_source(module, c_source(kernels, accuracy, below=functions), annotate)
 
 
-def host_source(whole: Graph, found: list[tuple[Node, Kernel]], printed: CText,
-                annotate: bool = True, others: Sequence[str] = ()) -> Source:
-    """Source of a fused graph whose kernels, and other functions, have been printed."""
-    source = HostPrinter(whole, annotate, [*[n.op.name for n, _ in found], *others]).run()
-    calls = tuple(_call(n, k, printed.scratch[k.name]) for n, k in found)
-    return replace(source, c=printed.text, kernels=calls)
+class Module(NamedTuple):
+    """A graph with nodes that are compiled code.
+
+    Attributes:
+        graph: what the host does.
+        found: nodes that are kernels.
+        routines: loops and branches that call kernels of their own.
+    """
+
+    graph: Graph
+    found: list[tuple[Node, Kernel]]
+    routines: list[Routine]
+
+    @property
+    def text(self) -> tuple[list[Kernel], list[tuple[str, ...]]]:
+        """The kernels, and the functions that call them, as lines."""
+        return ([*[k for _, k in self.found], *[k for r in self.routines for k in r.kernels]],
+                [f for r in self.routines for f in r.functions])
+
+
+def compilable(graph: Graph) -> Module:
+    """The graph with kernels, in loops and branches as well."""
+    native = Native(C)
+    whole, found = fused(native.rebuild(graph))
+    return Module(whole, found, [native.made[n.op] for n in whole.nodes if n.op in native.made])
+
+
+def host_source(module: Module, printed: CText, annotate: bool = True) -> Source:
+    """Source of a module whose C text has been printed."""
+    whole, found, routines = module
+    names = [*[n.op.name for n, _ in found], *[r.name for r in routines]]
+    source = HostPrinter(whole, annotate, names).run()
+    calls = [_call(n, k, printed.scratch[k.name]) for n, k in found]
+    calls += [KernelCall(r.name, _kinds(r.inputs), _kinds(r.outputs), r.scratch, r.work)
+              for r in routines]
+    return replace(source, c=printed.text, kernels=tuple(calls))
 
 
 def _call(node: Node, kernel: Kernel, scratch: int) -> KernelCall:
     body: Any = node.op.body            # type: ignore[attr-defined]
-
     return KernelCall(kernel.name, _kinds(n.type for n in body.inputs),
                       _kinds(n.type for n in body.outputs), scratch, kernel.work)
 

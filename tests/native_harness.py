@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 from wengert.codegen import chunks, lower
 from wengert.codegen.c_source import c_source
-from wengert.codegen.clusters import fused
 from wengert.codegen.kernel_text import format_kernel, parse_kernel
 from wengert.codegen.kernel_verify import verify_kernel
-from wengert.codegen.native_source import host_source
+from wengert.codegen.native_source import compilable, host_source
 from wengert.codegen.numpy_source import numpy_source
 from wengert.runtime import load_c
 from wengert.runtime.load_python import load
@@ -45,22 +44,23 @@ def load_many(graphs, monkeypatch, flags=QUICK, tiny_chunks=False):
     parts = []
     for i, graph in enumerate(graphs):
         named = replace(graph, name=f"f{i}_{graph.name}" if graph.name.isascii() else f"f{i}")
-        parts.append((named, *fused(named)))
-    kernels = [k for _, _, found in parts for _, k in found]
+        parts.append((named, compilable(named)))
+    kernels = [k for _, module in parts for k in module.text[0]]
     for kernel in kernels:
         verify_kernel(kernel)
         text = format_kernel(kernel)
         assert format_kernel(parse_kernel(text)) == text
-    printed = c_source(kernels) if kernels else None
+    printed = c_source(kernels, below=[f for _, module in parts for f in module.text[1]]) \
+        if kernels else None
     once = functools.lru_cache(lambda *key: real(printed.text, *key))       # not hashed each time
     real = load_c._library
     monkeypatch.setattr(load_c, "_library", lambda text, flags, libraries, key: once(
         tuple(flags), tuple(libraries), key))
     out = []
-    for graph, whole, found in parts:
-        source = host_source(whole, found, printed, annotate=False) if found else \
+    for graph, module in parts:
+        source = host_source(module, printed, annotate=False) if module.text[0] else \
             numpy_source(graph, annotate=False)
-        out.append(Loaded(load(source), [k for _, k in found]))
+        out.append(Loaded(load(source), module.text[0]))
     monkeypatch.setattr(load_c, "_library", real)
     return out
 
