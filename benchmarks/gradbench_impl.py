@@ -143,6 +143,33 @@ def lstm(weights: Any, extra: Any, state: Any, sequence: Any) -> Any:
     return -total / (b * (len(sequence) - 1))
 
 
+def lstm_by_scan(weights: Any, extra: Any, state: Any, sequence: Any) -> Any:
+    """The same with the loop over the sequence as a loop of the graph, which is not unrolled."""
+    b = sequence.shape[1]
+
+    def step(carry: Any, characters: Any) -> Any:
+        state, total = carry
+        now, following = characters
+        x = now * extra[0]
+        rows = []
+        for i in range(0, len(state), 2):
+            weight, bias = weights[i], weights[i + 1]
+            hidden, cell = state[i], state[i + 1]
+            forget = sigmoid(x * weight[:b] + bias[:b])
+            ingate = sigmoid(hidden * weight[b:2 * b] + bias[b:2 * b])
+            outgate = sigmoid(x * weight[2 * b:3 * b] + bias[2 * b:3 * b])
+            change = np.tanh(hidden * weight[3 * b:] + bias[3 * b:])
+            cell = cell * forget + ingate * change
+            x = outgate * np.tanh(cell)
+            rows += [x, cell]
+        y = x * extra[1] + extra[2]
+        y = y - np.log(np.sum(np.exp(y)) + 2.0)
+        return (np.stack(rows), total + np.dot(following, y)), None
+
+    (_, total), _ = wg.scan(step, (state, 0.0), (sequence[:-1], sequence[1:]))
+    return -total / (b * (len(sequence) - 1))
+
+
 # -- bundle adjustment --------------------------------------------------------------------------
 
 
@@ -301,7 +328,8 @@ def functions(target: str = "numpy") -> dict[str, dict[str, Callable[..., Any]]]
         "gmm": {"objective": gmm, "jacobian": grad(gmm, (0, 1, 2, 3))},
         "ba": {"objective": ba, "jacobian": partial(ba_jacobian, target=target)},
         "ht": {"objective": ht, "jacobian": partial(ht_jacobian, target=target)},
-        "lstm": {"objective": lstm, "jacobian": grad(lstm, (0, 1))},
+        "lstm": {"objective": lstm,
+                 "jacobian": grad(lstm_by_scan if target == "native" else lstm, (0, 1))},
         "kmeans": {"cost": kmeans, "dir": partial(kmeans_direction, target=target)},
         "llsq": {"primal": llsq, "gradient": grad(llsq)},
         "lse": {"primal": lse, "gradient": grad(lse)},

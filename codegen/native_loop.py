@@ -172,31 +172,43 @@ class _Driver:
         types = [n.type for n in loop.inputs[:loop.carried]]
         step = self._body(with_outputs(loop.body, range(loop.carried)), "step")
         pulled = self._body(pull_of(self.node).pulled, "pulled")
-        whole = length * sum(_bytes(kind, row=False) for kind in types) <= KEPT
-        m = length if whole else math.isqrt(length - 1) + 1
+        if length * sum(_bytes(kind, row=False) for kind in types) <= KEPT:
+            states = [self._memory(kind, length) for kind in types]
+            lines = [*self._head(),
+                     *_first(states),
+                     *self._stepping(step, states, "i", "0", str(length - 1)),
+                     *self._seeds(), *self._pulling(pulled, states, "i", "0", str(length - 1)), "}"]
+            return self._finished(lines, length)
+        m = math.isqrt(length - 1) + 1
         states = [self._memory(kind, m + 1) for kind in types]
-        marks = [] if whole else [self._memory(kind, -(-length // m)) for kind in types]
-        lines = [*self._stepping(step, states), "", *self._head(),
-                 *[f"    memcpy({s.text}, p[{i}], {s.size});" for i, s in enumerate(states)],
-                 *self._marking(states, marks, m, -(-length // m)),
-                 *self._pulling(pulled, states, marks, m), "}"]
+        marks = [self._memory(kind, -(-length // m)) for kind in types]
+        forward = [f"static void {self.name}_forward(void **p, const struct host *host, long from, "
+                   "long to)", "{", f"    char *room = p[{self.n + len(self.outputs)}];",
+                   *self._stepping(step, states, "(i - from)", "from", "to"), "}", ""]
+        lines = [*forward, *self._head(),
+                 *_first(states),
+                 *self._marking(states, marks, m, -(-length // m)), *self._seeds(),
+                 f"    for (long from = {(length - 1) // m * m}; from >= 0; from -= {m}) {{",
+                 f"        const long to = MIN(from + {m}, {length});",
+                 *[f"        memcpy({s.text}, {k.part(f'(from / {m})')}, {s.size});"
+                   for k, s in zip(marks, states, strict=True)],
+                 f"        {self.name}_forward(p, host, from, to - 1);",
+                 *[f"    {line}" for line in self._pulling(pulled, states, "(i - from)", "from",
+                                                           "to - 1")],
+                 "    }", "}"]
         return self._finished(lines, length)
 
-    def _stepping(self, step: Routine, states: Sequence[_Place]) -> list[str]:
-        """A function that goes forward within a segment, from its first state."""
-        here = [s.part("(i - from)") for s in states]
-        there = [s.part("(i - from + 1)") for s in states]
-        return [f"static void {self.name}_forward(void **p, const struct host *host, long from, "
-                "long to)", "{", f"    char *room = p[{self.n + len(self.outputs)}];",
-                "    for (long i = from; i < to; i++) {", *self._counter("        "),
-                *self._call(step, [*self._step("i", here), *self._given(), *there], "        "),
-                "    }", "}"]
+    def _stepping(self, step: Routine, states: Sequence[_Place], place: str, low: str, high: str
+                  ) -> list[str]:
+        """The way forward, from the state at ``low`` to that at ``high``."""
+        there = [s.part(f"({place.strip('()')} + 1)") for s in states]
+        return [f"    for (long i = {low}; i < {high}; i++) {{", *self._counter("        "),
+                *self._call(step, [*self._step("i", [s.part(place) for s in states]),
+                                   *self._given(), *there], "        "), "    }"]
 
     def _marking(self, states: Sequence[_Place], marks: Sequence[_Place], m: int, segments: int
                  ) -> list[str]:
         """Go forward, and note the first state of each segment."""
-        if not marks:
-            return []
         last = str(segments - 1)
         return [f"    for (long g = 0; g < {last}; g++) {{",
                 *[f"        memcpy({k.part('g')}, {s.text}, {s.size});"
@@ -207,41 +219,48 @@ class _Driver:
                 *[f"    memcpy({k.part(last)}, {s.text}, {s.size});"
                   for k, s in zip(marks, states, strict=True)]]
 
-    def _pulling(self, pulled: Routine, states: Sequence[_Place], marks: Sequence[_Place], m: int
-                 ) -> list[str]:
-        """Segment by segment, the last one first; cotangents and sums are in turn in two places."""
-        pull, length, n_args = pull_of(self.node), self.loop.length or 0, len(self.loop.inputs)
-        n_active = len(pull.active)
+    def _chained(self) -> tuple[int, list[int]]:
+        """How many slices are made, and which results are handed from step to step."""
+        pull = pull_of(self.node)
         n_made = sum(i < self.loop.carried + self.loop.sliced for i in pull.returned)
-        chained = [*range(n_active), *range(n_active + n_made, len(self.outputs))]
-        results = [f"p[{self.n + j}]" for j in chained]
-        spare = [self._memory(self.outputs[j]) for j in chained]
-        begin = [f"p[{n_args + j}]" for j in range(n_active)]
-        begin += [result if length % 2 == 0 else place.text
-                  for result, place in zip(results[n_active:], spare[n_active:], strict=True)]
-        lines = [f"    memset({text}, 0, {place.size});"
-                 for text, place in zip(begin[n_active:], spare[n_active:], strict=True)]
-        if chained:
-            lines.append(f"    void *ct[] = {{{', '.join(begin)}}};")
-        lines.append(f"    for (long from = {(length - 1) // m * m}; from >= 0; from -= {m}) {{")
-        lines.append(f"        const long to = MIN(from + {m}, {length});")
-        lines += [f"        memcpy({s.text}, {k.part(f'(from / {m})')}, {s.size});"
-                  for k, s in zip(marks, states, strict=False)]
-        lines += [f"        {self.name}_forward(p, host, from, to - 1);",
-                  "        for (long i = to - 1; i >= from; i--) {", *self._counter(" " * 12)]
-        for j, (result, place) in enumerate(zip(results, spare, strict=True)):
-            lines.append(f"            void *next_{j} = i % 2 ? (void *)({place.text}) : "
-                         f"{result};")
+        n_active = len(pull.active)
+        return n_made, [*range(n_active), *range(n_active + n_made, len(self.outputs))]
+
+    def _seeds(self) -> list[str]:
+        """The cotangents given, and sums of nothing; both are in turn in two places."""
+        n_active, length = len(pull_of(self.node).active), self.loop.length or 0
+        _, chained = self._chained()
+        self.spare = [self._memory(self.outputs[j]) for j in chained]
+        begin = [f"p[{len(self.loop.inputs) + j}]" for j in range(n_active)]
+        lines = []
+        for j, place in zip(chained[n_active:], self.spare[n_active:], strict=True):
+            begin.append(place.text if length % 2 else f"p[{self.n + j}]")
+            lines.append(f"    memset({begin[-1]}, 0, {place.size});")
+        return [*lines, *[f"    void *ct[] = {{{', '.join(begin)}}};"] * bool(begin)]
+
+    def _pulling(self, pulled: Routine, states: Sequence[_Place], place: str, low: str, high: str
+                 ) -> list[str]:
+        """The way back, from the last step to the one at ``low``."""
+        n_active, n_args = len(pull_of(self.node).active), len(self.loop.inputs)
+        n_made, chained = self._chained()
+        lines = [f"    for (long i = {high}; i >= {low}; i--) {{", *self._counter("        ")]
+        lines += [f"        void *next_{j} = i % 2 ? (void *)({spare.text}) : p[{self.n + k}];"
+                  for j, (k, spare) in enumerate(zip(chained, self.spare, strict=True))]
         now = [f"ct[{j}]" for j in range(len(chained))]
-        seeds = [self._rows(n_args + n_active + j).part("i") for j in range(len(pull.seeded))]
+        seeds = [self._rows(n_args + n_active + j).part("i")
+                 for j in range(len(pull_of(self.node).seeded))]
         rows = [self._rows(self.n + n_active + j).part("i") for j in range(n_made)]
         there = [f"next_{j}" for j in range(len(chained))]
         lines += self._call(pulled, [
-            *self._step("i", [s.part("(i - from)") for s in states]), *now[:n_active], *seeds,
+            *self._step("i", [s.part(place) for s in states]), *now[:n_active], *seeds,
             *now[n_active:], *self._given(), *there[:n_active], *rows, *there[n_active:]],
-            " " * 12)
-        lines += [f"            ct[{j}] = next_{j};" for j in range(len(chained))]
-        return [*lines, "        }", "    }"]
+            "        ")
+        return [*lines, *[f"        ct[{j}] = next_{j};" for j in range(len(chained))], "    }"]
+
+
+def _first(states: Sequence[_Place]) -> list[str]:
+    """The first state is the operand."""
+    return [f"    memcpy({s.text}, p[{i}], {s.size});" for i, s in enumerate(states)]
 
 
 def _bytes(kind: ArrayType, row: bool) -> int:
