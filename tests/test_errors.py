@@ -1,7 +1,10 @@
 """Every refusal has a class of its own, says what happened, where, and what to write instead."""
 
+import re
+
 import numpy as np
 import pytest
+import scipy
 import wengert as wg
 from wengert.compiler import errors
 from wengert.compiler.arraytype import ArrayType
@@ -274,3 +277,28 @@ def test_every_class_is_one_situation():
         assert one.__doc__, one
         assert one.__name__.endswith("Error"), one
     assert len({c.__doc__ for c in classes}) == len(classes)
+
+
+@pytest.mark.parametrize(("call", "name"), [
+    (lambda x: scipy.signal.savgol_filter(x, 3, 1), "scipy.signal.savgol_filter"),
+    (lambda x: scipy.interpolate.CubicSpline(np.arange(4.0), x)(1.3),
+     "scipy.interpolate.CubicSpline"),
+    (lambda x: scipy.ndimage.gaussian_filter1d(x, 1.0), "scipy.ndimage.gaussian_filter1d"),
+    (lambda x: scipy.stats.zscore(x), "scipy.stats.zscore")])
+def test_functions_of_scipy_with_code_of_their_own_are_named(call, name):
+    with pytest.raises(UnsupportedFunctionError, match=re.escape(name)) as error:
+        wg.grad(lambda x: np.sum(call(x)))(np.array([0.3, -1.2, 2.1, 0.7]))
+    assert error.value.where.file == __file__
+    assert "custom_jvp" in str(error.value)
+
+
+def test_errors_of_functions_that_scipy_calls_are_the_users():
+    def inside(x):
+        def f(t):
+            return float(t) * float(x[0]) + missing      # noqa: F821
+        return scipy.integrate.quad(f, 0, 1)[0]
+    with pytest.raises(NameError, match="missing"):
+        wg.grad(inside)(np.ones(2))
+    data = np.ones(4)
+    with pytest.raises(ValueError, match="window_length"):
+        wg.grad(lambda x: np.sum(x) + np.sum(scipy.signal.savgol_filter(data, 9, 1)))(np.ones(4))

@@ -268,3 +268,21 @@ def test_values_left_behind_are_refused():
             return x * x
     with pytest.raises(LeakedTracerError, match="Return the value"):
         wg.grad(Model().loss)(1.5)
+
+
+def test_a_module_that_is_loaded_during_a_trace_keeps_its_arrays(tmp_path, monkeypatch):
+    (tmp_path / "loaded_in_a_trace.py").write_text(
+        "import numpy as np\nfrom numpy import arange\nTABLE, STEPS = np.ones(3), arange(3.0)\n"
+        "def weighted(x):\n    out = np.zeros(3)\n    out[1] = x[1] * STEPS[1]\n"
+        "    return out + x * TABLE\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "loaded_in_a_trace", raising=False)
+
+    def f(x):
+        from loaded_in_a_trace import weighted  # noqa: PLC0415
+        return np.sum(weighted(x))
+    assert wg.grad(f)(np.ones(3)).tolist() == [1.0, 2.0, 1.0]
+    module = sys.modules["loaded_in_a_trace"]
+    assert type(module.TABLE) is type(module.STEPS) is np.ndarray
+    assert wg.grad(lambda x: f(x) * 2.0)(np.ones(3)).tolist() == [2.0, 4.0, 2.0]
+    assert f(np.ones(3)) == 4.0

@@ -33,6 +33,7 @@ from ..graph import CURRENT
 from . import conversions, python_math
 from .builder import TraceBuilder, contains_tracer
 from .captures import Place
+from .locate import is_stage
 from .randomness import drawing_functions
 from .registry import CLOSED_LATE, CREATION, FUNCTIONS, LATE, refuse_others
 from .tracer import enter
@@ -60,7 +61,16 @@ def _called_by_user(frame: Any) -> bool:
     builder = CURRENT.builder
     if builder is None or builder.origin is not None:
         return False
-    return not _is_inner(frame.f_globals.get("__name__", ""))
+    return not _is_inner(frame.f_globals.get("__name__", "")) and not _is_importing(frame)
+
+
+def _is_importing(frame: Any) -> bool:
+    """Whether a module is being loaded by the traced function: its arrays outlive the trace."""
+    while frame is not None and not is_stage(frame):
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _traced_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -6,6 +6,7 @@ needs no source text, so it also works for code made by ``exec`` or typed at a p
 
 import dis
 import sys
+import sysconfig
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
@@ -20,6 +21,7 @@ _PACKAGE = Path(__file__).parents[2]        # as code objects spell it, links in
 _OWN = tuple(str(_PACKAGE / part) for part in ("compiler", "codegen", "runtime", "__init__.py"))
 _NUMPY = str(Path(np.__file__).parent)
 _SCIPY = str(Path(scipy.__file__).parent)
+_STANDARD = sysconfig.get_path("stdlib")
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL")
 
 _UNPACKED: dict[tuple[int, int], tuple[str, ...]] = {}
@@ -29,8 +31,10 @@ _TABLES: dict[int, tuple[CodeType, dict[int, Origin] | None]] = {}
 
 
 def _table(code: CodeType) -> dict[int, Origin] | None:
-    """Origin of every instruction of a code object; None for our own and NumPy's code."""
+    """Origin of every instruction of a code object; None for our own, NumPy's and Python's code."""
     file = code.co_filename
+    if file.startswith(_STANDARD) and "site-packages" not in file:
+        return None
     if file.startswith((*_OWN, _NUMPY, _SCIPY, "<__array_function__", "<frozen",
                          "<wengert ")):
         return None
@@ -102,6 +106,28 @@ def locate(frame: FrameType | None = None) -> Origin | None:
             return table.get(at)
         frame = frame.f_back
     return None
+
+
+def inside_scipy(error: BaseException) -> tuple[str, Origin] | None:
+    """The function of SciPy's in whose Python code an exception came up, and where it was called.
+
+    None if the innermost code that is not ours is the user's.
+    """
+    trace = error.__traceback__
+    user: Origin | None = None
+    found: tuple[str, Origin] | None = None
+    while trace is not None:
+        frame = trace.tb_frame
+        if is_user(frame):
+            user, found = Origin(frame.f_code.co_filename, trace.tb_lineno), None
+        elif user is not None and found is None and \
+                frame.f_code.co_filename.startswith(_SCIPY):
+            module = [p for p in frame.f_globals["__name__"].split(".") if p[0] != "_"]
+            name = [p for p in frame.f_code.co_qualname.split(".") if p[0] != "_"]
+            if name:
+                found = ".".join([*module, *name]), user
+        trace = trace.tb_next
+    return found
 
 
 _STAGE = str(_PACKAGE / "compiler" / "trace" / "stage.py")

@@ -16,6 +16,7 @@ from ..errors import (
     NoOutputError,
     ObjectArrayError,
     Origin,
+    UnsupportedFunctionError,
     WengertError,
 )
 from ..graph import CURRENT, Graph, Node, inline
@@ -24,6 +25,7 @@ from .builder import TraceBuilder, inmost, stack_objects
 from .captures import Captures, captured_by
 from .conversions import redirect
 from .interception import intercept, stand_in_for
+from .locate import inside_scipy
 from .tracer import Tracer
 from .tree import flatten, paths, unflatten
 
@@ -158,8 +160,10 @@ def _stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names
             try:
                 result = stand_in_for(function)(*args, **kwargs)
             except Exception as error:            # NumPy may have put its own in place of ours
-                if len(LOSSES.errors) > n_losses and not isinstance(error, WengertError):
-                    raise LOSSES.errors[n_losses] from error
+                first_loss = LOSSES.errors[n_losses:n_losses + 1]
+                _refuse_foreign(error, bool(first_loss))
+                if first_loss and not isinstance(error, WengertError):
+                    raise first_loss[0] from error
                 raise
         if len(LOSSES.errors) > n_losses:         # caught by the function's own except
             raise LOSSES.errors[n_losses]
@@ -178,6 +182,23 @@ def _stage(function: Callable[..., Any], leaves: Sequence[Any], spec: Any, names
     lifted = tuple(Tracer(*builder.sources[node]) for node in builder.inputs[n_args:])
     return Staged(builder.graph([*outputs, *finals]), out_spec, len(outputs), written, lifted,
                   definition(function))
+
+
+def _refuse_foreign(error: Exception, is_loss: bool) -> None:
+    """Name the function of SciPy's whose own code cannot be run with traced values.
+
+    Raises:
+        UnsupportedFunctionError: if the error comes from the code of one.
+    """
+    if not (is_loss or isinstance(error, (WengertError, TypeError, AttributeError, RuntimeError))):
+        return
+    found = inside_scipy(error)
+    if found is not None:
+        name, where = found
+        raise UnsupportedFunctionError(
+            f"{name} is not in the table of operators, and its own code cannot be traced.",
+            "Write it in terms of supported NumPy functions, or declare it with "
+            "wengert.custom_jvp.", where) from error
 
 
 @contextmanager
