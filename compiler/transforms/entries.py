@@ -234,6 +234,9 @@ class _Walk:
             if isinstance(step, Collect):
                 rows = np.where(rows >= 0, step.target[rows], -1) if len(step.target) else rows
                 continue
+            if not len(step.index):
+                nowhere = np.zeros(0, np.intp)
+                return Term(0.0, nowhere, nowhere)
             entry, rows = _spread(rows, step.index)
             if is_array and not np.array_equal(entry, np.arange(len(columns))):
                 coefficient = coefficient[entry]
