@@ -103,7 +103,8 @@ class Linearized:
         if self.may_be_sparse(x.size):
             found = self._traced_entries((x, *parameters))
             if found is not None:
-                flat = sparse_solve(found[0], np.reshape(b, (b.size,)), found[1], found[2])
+                data, rows, columns = found
+                flat = sparse_solve(data, np.reshape(b, (b.size,)), rows, columns, transposed=False)
                 return np.reshape(flat, b.shape)
         matrix = self.dense(x, *parameters)
         if not b.shape:

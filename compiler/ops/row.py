@@ -155,6 +155,9 @@ class Op:
         batch: ``batch(args, batched, **params)`` with leading batch axes, or None: elementwise.
         python: callee (``np.sin``), or a function ``(operand texts, params, types) -> text``.
         infix: operator syntax instead of a call.
+        factor: operands of a part of the work that several applications may share, such as a
+            factorization, and ``(operand texts, params, types) -> text`` of it; ``python`` is then
+            given the part in their place, as first operand.
         domain: interval an operand, from which tests draw; integers or booleans where its
             ends are such.
         samples: operands and parameters for tests of operators that are not elementwise.
@@ -190,6 +193,7 @@ class Op:
     batch: Rule | None = None
     python: str | Callable[..., str] = ""
     infix: Infix | None = None
+    factor: tuple[tuple[int, ...], Callable[..., str]] | None = None
     domain: tuple[tuple[float, float], ...] = ((-2.0, 2.0),)
     samples: tuple[Sample, ...] = ()
     commutative: bool = False
