@@ -40,6 +40,7 @@ Function = Callable[..., Any]
 
 LEAST = 200              # unknowns from which on a sparse Jacobian may be worth its overhead
 DENSE = 0.05             # share of entries that may differ from zero, from which on it is not
+_SHIFT = 1e-12           # μ, relative to the square of the largest entry
 _KEPT = 8                # graphs of entries, for residuals of different types or paths
 _MOST_STEPS, _HALVINGS = 100, 30
 _NEAR = 1e-9             # a step relative to x; what is left is done by whoever checks the root
@@ -113,7 +114,7 @@ class Linearized:
         return np.reshape(np.linalg.solve(rows, np.reshape(b, (b.size,))), b.shape)
 
     def _traced_entries(self, args: tuple[Any, ...]) -> tuple[Any, Any, Any] | None:
-        """Entries, rows and columns; None where a dense Jacobian is preferred."""
+        """Entries row by row, rows and columns; None where a dense Jacobian is preferred."""
         leaves, spec = flatten((args, {}))
         selection = select(self.residual, args, {}, leaves, 0)
         staged = stage(self.residual, leaves, spec, leaf_names(self.residual, args, {}))
@@ -134,7 +135,7 @@ class Linearized:
         for found in self.derived:
             if found.of == staged.graph and all(np.array_equal(*pair) for pair in found.consulted):
                 return found
-        request = Request("jacobian", sparse="csc" if self.sparse is True else "auto")
+        request = Request("jacobian", sparse="csr" if self.sparse is True else "auto")
         try:
             with no_trace():
                 graph, packing = build_sparse(request, staged, selection, function_name(
@@ -146,8 +147,7 @@ class Linearized:
         if not isinstance(packing, SparsePacking):
             return None
         (block,) = packing.blocks
-        columns = np.repeat(np.arange(block.pattern.n_columns), np.diff(block.first))
-        rows, columns = (Builder().constant(i.astype(np.int32)) for i in (block.second, columns))
+        rows, columns = map(Builder().constant, (block.pattern.rows(), block.pattern.indices))
         found = _Entries(staged.graph, graph, (rows, columns), packing.plan.consulted)
         self.derived = (found, *self.derived[:_KEPT - 1])
         return found
@@ -157,10 +157,43 @@ def newton_step(matrix: Any, residual: Any) -> Any:
     """Zero at a root, whatever the matrix; not finite where there is none."""
     if not residual.any():
         return np.zeros(residual.shape)
+    return _solver(matrix)(residual.ravel()).reshape(residual.shape)
+
+
+def _solver(matrix: Any) -> Function:
+    """Solves with a matrix; in the sense of least squares if it is singular.
+
+    So the steps of Newton's method lead to the solutions where these are not isolated, and it can
+    be said what is wrong there. What it gives is not finite where there is no step.
+    """
+    if not scipy.sparse.issparse(matrix):
+        return functools.partial(_dense_solution, matrix)
+    if not np.all(np.isfinite(matrix.data)):
+        return functools.partial(np.full_like, fill_value=np.nan)
     try:
-        return _solver(matrix)(residual.ravel()).reshape(residual.shape)
+        return scipy.sparse.linalg.splu(matrix).solve  # type: ignore[no-any-return]
+    except RuntimeError:                         # SuperLU's word for singular
+        return _least_squares(matrix)
+
+
+def _least_squares(matrix: Any) -> Function:
+    """x of (AᵀA + μ) x = Aᵀ b, from a system in which products of A's rows do not appear."""
+    n, largest = matrix.shape[0], np.max(np.abs(matrix.data), initial=0.0)
+    if not largest:
+        return functools.partial(np.full_like, fill_value=np.nan)
+    one = scipy.sparse.eye_array(n)
+    factors = scipy.sparse.linalg.splu(scipy.sparse.block_array(
+        [[one, matrix / largest], [matrix.T / largest, -_SHIFT * one]], format="csc"))
+    return lambda b: factors.solve(np.concatenate([b / largest, np.zeros(n)]))[n:]
+
+
+def _dense_solution(matrix: Any, b: Any) -> Any:
+    try:
+        return np.linalg.solve(matrix, b)
     except np.linalg.LinAlgError:
-        return np.full(residual.shape, np.nan)
+        if not matrix.any() or not np.all(np.isfinite(matrix)):
+            return np.full(b.shape, np.nan)
+        return np.linalg.lstsq(matrix, b)[0]
 
 
 def refuse_singular(matrix: Any, beside: Any, name: str, where: Origin | None) -> None:
@@ -260,13 +293,3 @@ def damped_newton(residual: Function, matrix: Function, x: Any) -> Any:
             break
         x = there
     return x
-
-
-def _solver(matrix: Any) -> Function:
-    """Solves with a matrix; what it gives is not finite where there is no solution."""
-    try:
-        if scipy.sparse.issparse(matrix):
-            return scipy.sparse.linalg.splu(matrix).solve  # type: ignore[no-any-return]
-        return functools.partial(np.linalg.solve, matrix)
-    except RuntimeError:                         # SuperLU's word for singular
-        return functools.partial(np.full_like, fill_value=np.nan)
