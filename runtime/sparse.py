@@ -51,7 +51,7 @@ def build_sparse(request: Request, staged: Staged, selection: Selection, name: s
     _refuse_complex(request, graph, wrt, n_main, staged)
     if request.kind == "hessian":
         check_scalar(graph, staged, n_main, "hessian")
-        graph, outputs = run(derive.gradient(graph, wrt), SIMPLE), range(len(wrt))
+        graph, outputs = derive.gradient(graph, wrt), range(len(wrt))
     columns = starts([graph.inputs[i].type.size for i in wrt])
     rows = starts([graph.outputs[o].type.size for o in outputs])
     tangents = run(jvp(graph, wrt), SIMPLE)

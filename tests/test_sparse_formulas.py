@@ -126,3 +126,35 @@ def test_constant_matrices(monkeypatch):
 def test_a_chosen_direction_is_swept():
     for mode in ("forward", "reverse"):
         assert f"{mode} sweeps" in check(by_slices, Y, mode=mode).report()
+
+
+# -- second derivatives ---------------------------------------------------------------------------
+
+def test_rules_of_the_users_hold_at_second_order():
+    @wg.custom_jvp
+    def square(x):
+        return x * x
+
+    @square.defjvp
+    def rule(primals, tangents):
+        (x,), (t,) = primals, tangents
+        return square(x), 3.0 * square(x) * t            # not that of the body
+
+    def f(x):
+        return np.sum(square(x) * np.roll(x, 1))
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    assert np.diag(wg.hessian(f)(x))[0] == 9.0 * x[0] ** 2 * x[3]
+    for mode in ("auto", "forward", "reverse", "substitution"):
+        found = wg.hessian(f, sparse=True, mode=mode)(x).toarray()
+        np.testing.assert_allclose(found, wg.hessian(f)(x), rtol=1e-12)
+
+
+def test_ties_are_split_at_second_order():
+    matrix = np.tril(np.ones((8, 8)), -6) + 2.0 * np.eye(8)
+
+    def f(x):
+        v = np.linalg.solve(matrix + np.diag(x ** 2), x)
+        return np.sum(np.maximum(x, 0.0) * v * np.arange(1.0, 9.0))
+    x = np.array([0.0, -1.0, 1.0, 0.0, 0.0, 1.0, -1.0, 0.0])
+    assert wg.hessian(f)(x)[0, 0] == 0.5                  # 2 · ½ · dv/dx
+    check(f, x, wg.hessian)
