@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import wengert as wg
 from sparse_agreement import check
+from wengert.compiler.ops import flow
 from wengert.runtime import sparse
 
 N = 6
@@ -106,9 +107,22 @@ def test_branches_by_value():
 
 
 def test_what_has_no_formula_is_swept():
-    compiled = check(lambda x: np.cumsum((x ** 2).reshape(3, 4), axis=1).ravel(),
+    compiled = check(lambda x: np.fft.fft((x ** 2).reshape(3, 4)).real.ravel(),
                      np.linspace(0.1, 1.0, 12))
     assert "4 forward sweeps" in compiled.report()
+
+
+def test_running_sums(monkeypatch):
+    def f(x):
+        return np.cumsum((x ** 2).reshape(3, 4), axis=1).ravel() * x
+    x = np.linspace(0.1, 1.0, 12)
+    assert "by formulas" in check(f, x).report()
+    monkeypatch.setattr(sparse, "is_cheap", lambda *_: True)
+    assert "by formulas" in check(lambda x: np.sum(f(x) ** 2), x, wg.hessian).report()
+    # Of more pairs than are looked at one by one, the flow says too much for a formula.
+    monkeypatch.setattr(flow, "PAIRS", 10)
+    assert "sweeps" in check(lambda x: np.cumsum(x[:3]), x[:5]).report()
+    assert "4 forward sweeps" in check(f, x).report()
 
 
 def test_constant_matrices(monkeypatch):

@@ -172,7 +172,7 @@ class Op:
         flow: how the result's elements depend on those of an operand, see ``flow``; None: element
             by element without a batching rule, else everything on everything.
         copies: whether elements of the result are sums of elements of the operands, those that
-            the flow names.
+            the flow names, if it does not collect elements before it gathers them.
         bodies: names of the parameters that hold graphs (or None).
         c: the same on one element in C and CUDA, or None: a template in which ``{0}``, ``{1}``
             are operands of one type, ``{f}`` is the suffix of functions of that type (``f`` for
