@@ -5,7 +5,7 @@ once (compiling, solving) is given in seconds of the processor.
 """
 
 import argparse
-import os
+import resource
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -176,10 +176,10 @@ def growth(largest: int) -> None:
         wg.jacobian(function, sparse=True).specialize(np.linspace(0.0, 1.0, 100))
         for n in (largest // 100, largest // 10, largest):
             x = np.linspace(0.0, 1.0, round(n ** 0.5) ** 2)
-            before = os.times()
+            before = resource.getrusage(resource.RUSAGE_SELF)
             compiled = wg.jacobian(function, sparse=True)
             compiled.specialize(x)
-            after = os.times()
+            after = resource.getrusage(resource.RUSAGE_SELF)
             nnz = _pattern_of(compiled).nnz
             start = time.process_time()
             count = compiled.colors
@@ -189,8 +189,8 @@ def growth(largest: int) -> None:
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
             line(f"{function.__name__} {len(x)}", ("non-zeros", nnz),
-                 ("ns/non-zero", 1e9 * (after.user - before.user) / nnz),
-                 ("and system", 1e9 * (after.system - before.system) / nnz),
+                 ("ns/non-zero", 1e9 * (after.ru_utime - before.ru_utime) / nnz),
+                 ("and system", 1e9 * (after.ru_stime - before.ru_stime) / nnz),
                  ("colouring ns/non-zero", 1e9 * colouring / nnz), ("colours", count),
                  ("peak bytes/non-zero", peak / nnz),
                  ("pattern bytes/non-zero", pattern_bytes(function, x) / nnz))
