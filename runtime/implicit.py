@@ -20,6 +20,7 @@ from ..compiler.errors import (
     ConvergenceError,
     CustomRuleError,
     InputTypeError,
+    Origin,
     ShapeError,
     SingularSystemError,
 )
@@ -55,8 +56,13 @@ class _Typed(Custom):
             raise CustomRuleError(
                 f"The equation of {self.name} uses a traced value of an enclosing function, by "
                 "which its solution would not be differentiated.",
-                "Pass the value as a parameter.", definition(self.function.__self__))
+                "Pass the value as a parameter.", self.where)
         return super().__call__(*args, **kwargs)
+
+    @property
+    def where(self) -> Origin | None:
+        """Where the equation is defined."""
+        return definition(self.function.__self__)
 
     def _run_once(self, given: list[Any], operands: Sequence[int], spec: Any
                   ) -> tuple[Opaque, tuple[ArrayType, ...], Any]:

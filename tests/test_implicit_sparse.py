@@ -8,6 +8,7 @@ import pytest
 import wengert as wg
 from test_implicit import differences
 from wengert.compiler.errors import (
+    BodyBranchError,
     ConvergenceError,
     InputTypeError,
     PatternTooLargeError,
@@ -141,6 +142,22 @@ def test_captured_index_is_never_stale():
     agree(gradients[0](0.5), gradients[1](0.5))
     agree(wg.compile(gradients[0])(0.5), gradients[1](0.5))
     assert "splu" in gradients[0].source
+
+
+def test_inside_of_loops():
+    n, idx = 210, np.roll(np.arange(210), 1)
+    plain = wg.implicit_root(lambda x, a: 3.0 * x - a * np.roll(x, 1) - 1.0)
+
+    def looped(a, root=plain):
+        return wg.fori_loop(0, 3, lambda i, a: 0.9 * a + 0.01 * np.sum(root(np.zeros(n), a)), a)
+    np.testing.assert_allclose(wg.grad(looped)(0.3), differences(lambda a: looped(float(a)), 0.3),
+                               rtol=1e-8)
+    capturing = wg.implicit_root(lambda x, a: 3.0 * x - a * x[idx] - 1.0)
+    with pytest.raises(BodyBranchError, match="rests on what is in an array") as caught:
+        wg.grad(lambda a: looped(a, capturing))(0.3)
+    assert caught.value.where.file == __file__
+    dense = wg.implicit_root(lambda x, a: 3.0 * x - a * x[idx] - 1.0, sparse=False)
+    agree(wg.grad(lambda a: looped(a, dense))(0.3), wg.grad(looped)(0.3))
 
 
 def test_branches_have_patterns_of_their_own():
