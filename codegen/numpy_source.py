@@ -15,6 +15,7 @@ from ..compiler.ops.row import Op
 from .branch_source import freed, is_large
 from .buffers import owns
 from .expression import ATOM, COMPARISON, UNARY, Expression, bare, infix, number, prefix
+from .factors import Factors, with_factor
 from .literals import array_text
 from .loop_source import mates
 from .names import Names, identifier
@@ -70,6 +71,7 @@ class NumpyPrinter:
         self.position = 0
         self.trail: list[Event] = []            # what the statements do, in their order
         self.uses = _count_uses(graph)
+        self.factors = Factors(graph)
         self.picks: dict[Node, dict[int, Node]] = {}        # of operators with several results
         for node in graph.nodes:
             if node.op is PICK:
@@ -155,6 +157,8 @@ class NumpyPrinter:
             return infix(op.infix.symbol, op.infix.precedence, *args)
         if callable(op.python):
             types = [a.type for a in node.args]
+            if op.factor is not None:
+                args = with_factor(self, node, args)
             text = op.python([a.text for a in args], node.settings, types)
             if text.startswith((args[0].text + ".", args[0].text + "[")):
                 text = op.python([args[0].within(ATOM), *[a.text for a in args[1:]]],

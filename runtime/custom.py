@@ -16,7 +16,7 @@ import numpy as np
 import optree
 
 from ..compiler.arraytype import ArrayType, is_python_number, type_of
-from ..compiler.errors import ConcreteValueError, CustomRuleError, Origin
+from ..compiler.errors import BodyBranchError, ConcreteValueError, CustomRuleError, Origin
 from ..compiler.graph import Graph
 from ..compiler.interpret import interpret
 from ..compiler.passes.pipeline import PREPARE, run
@@ -55,6 +55,11 @@ class Custom:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method."""
         return self if instance is None else types.MethodType(self, instance)
+
+    @property
+    def where(self) -> Origin | None:
+        """Where the user's function is defined."""
+        return definition(self.function)
 
     def __repr__(self) -> str:
         return f"<wengert {type(self).__name__} {function_name(self.function)}>"
@@ -199,8 +204,21 @@ class _Call:
                 "on a tangent or cotangent.", "Rules are linear in them: decide on the operands "
                 "only.", error.where) from None
         custom._refuse_captured(staged.lifted)
+        if staged.graph.guards and self._is_in_a_body():
+            raise BodyBranchError(
+                f"The derivative of {custom.name} rests on what is in an array that its equation "
+                "captures, which cannot be looked at inside of a loop or branch.",
+                "Pass the array as a parameter, or give sparse=False.",
+                custom.where)
         self._check_homogeneous(staged.graph, function)
         return _without_names(run(staged.graph, PREPARE), len(self.operands), locate())
+
+    def _is_in_a_body(self) -> bool:
+        """Whether the function is called inside of a structured loop or branch."""
+        builder: Any = self._builder()
+        while builder is not None and not builder.body_of:
+            builder = builder.outer
+        return builder is not None
 
     def _check_homogeneous(self, graph: Graph, function: Function) -> None:
         """Zero tangents give zero: a rule must not add anything of its own."""

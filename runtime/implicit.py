@@ -29,9 +29,10 @@ from ..compiler.trace.captures import captured_by
 from ..compiler.trace.stage import definition, function_name, no_trace
 from ..compiler.trace.tracer import Tracer
 from ..compiler.trace.tree import flatten, unflatten
-from .api import jacobian, jvp
+from .api import jvp
 from .application import Opaque
 from .custom import Custom, CustomJVP, CustomVJP, pairs
+from .linearized import Linearized, damped_newton, newton_step, refuse_singular
 
 Function = Callable[..., Any]
 
@@ -55,8 +56,13 @@ class _Typed(Custom):
             raise CustomRuleError(
                 f"The equation of {self.name} uses a traced value of an enclosing function, by "
                 "which its solution would not be differentiated.",
-                "Pass the value as a parameter.", definition(self.function.__self__))
+                "Pass the value as a parameter.", self.where)
         return super().__call__(*args, **kwargs)
+
+    @property
+    def where(self) -> Origin | None:
+        """Where the equation is defined."""
+        return definition(self.function.__self__)
 
     def _run_once(self, given: list[Any], operands: Sequence[int], spec: Any
                   ) -> tuple[Opaque, tuple[ArrayType, ...], Any]:
@@ -94,21 +100,14 @@ def by_leaves(function: Function, values: Any, moving: Sequence[int]) -> Functio
     return of_leaves
 
 
-def solve_linearized(matrix: Any, b: Any) -> Any:
-    """The one place where implicit functions solve with a Jacobian, of shape x.shape + x.shape."""
-    if not b.shape:
-        return b / matrix
-    rows = np.reshape(matrix, (b.size, b.size))
-    return np.reshape(np.linalg.solve(rows, np.reshape(b, (b.size,))), b.shape)
-
-
 class ImplicitRoot:
     """x(p) with r(x, p) = 0; see :func:`implicit_root`."""
 
-    def __init__(self, residual: Function, solver: Function | None, tol: float) -> None:
-        self.residual, self.solver, self.tol = residual, solver, tol
+    def __init__(self, residual: Function, solver: Function | None, tol: float,
+                 sparse: bool | str = "auto") -> None:
+        self.residual, self.solver, self.tol, self.sparse = residual, solver, tol, sparse
         self.where = definition(residual)
-        self.jacobian = jacobian(residual)
+        self.jacobian = Linearized(residual, sparse, self.where)
         self.solve = Implicit(self.find, self._type, f"{function_name(residual)}_root")
         self.solve.defjvp(self._rule)
         functools.update_wrapper(self, residual, updated=())
@@ -118,7 +117,7 @@ class ImplicitRoot:
         return self.solve(x0, *parameters)
 
     def __reduce__(self) -> Any:
-        return type(self), (self.residual, self.solver, self.tol)
+        return type(self), (self.residual, self.solver, self.tol, self.sparse)
 
     def __repr__(self) -> str:
         return f"<wengert implicit root of {function_name(self.residual)}>"
@@ -135,7 +134,7 @@ class ImplicitRoot:
         leaves = flatten(parameters)[0]
         change = jvp(at, tuple(range(len(moving))))(*[leaves[i] for i in moving], tuple(moved))[1]
         self._check(change.shape, x.shape)
-        return x, -solve_linearized(self.jacobian(x, *parameters), change)
+        return x, -self.jacobian.solve(x, parameters, change)
 
     def _type(self, arguments: Sequence[Any]) -> ArrayType:
         """The solution has the shape of the initial guess, and at least single precision."""
@@ -183,14 +182,13 @@ class ImplicitRoot:
             return self.residual(x, *parameters)
         if self.solver is not None:
             return self.solver(of_x, start.copy()[()])
+        if scipy.sparse.issparse(self.jacobian.matrix(start, parameters)):
+            return damped_newton(of_x, lambda x: self.jacobian.matrix(x, parameters), start)
         # MINPACK's hybrid method (Powell 1970) on the unknowns in one row.
         done = scipy.optimize.root(
             lambda v: np.ravel(of_x(v.reshape(start.shape)[()])), start.ravel(),
-            jac=lambda v: self._matrix(v.reshape(start.shape), parameters))
+            jac=lambda v: self.jacobian.matrix(v.reshape(start.shape), parameters))
         return done.x.reshape(start.shape)       # judged by what it is, not by its message
-
-    def _matrix(self, x: Any, parameters: Sequence[Any]) -> Any:
-        return np.asarray(self.jacobian(x[()], *parameters), float).reshape(x.size, x.size)
 
     def _polished(self, x: Any, start: Any, parameters: Sequence[Any]) -> Any:
         """Newton's method until the step is rounding.
@@ -200,9 +198,9 @@ class ImplicitRoot:
         """
         name, last, before, pace, even = function_name(self.residual), None, np.inf, 0.0, 0
         for _ in range(_NEWTON_STEPS):
-            matrix = self._matrix(x, parameters)
+            matrix = self.jacobian.matrix(x, parameters)
             residual = np.asarray(self.residual(x[()], *parameters), float)
-            step = _newton_step(matrix, residual)
+            step = newton_step(matrix, residual)
             size, scale = _largest(step), _largest(x)
             if not np.isfinite(size):
                 break
@@ -228,64 +226,16 @@ class ImplicitRoot:
             f"up to {_largest(residual):.3g}, where a Newton step {step_is}.",
             "Start nearer to a solution, or give a solver of your own with solver=.", self.where)
 
-
     def _regular(self, x: Any, start: Any, parameters: Sequence[Any]) -> Any:
         """The solution, if its Jacobian is regular."""
         nudge = _BESIDE * max(_largest(x), _largest(start))
-        refuse_singular(self._matrix(x, parameters), self._matrix(x + nudge, parameters),
-                        function_name(self.residual), self.where)
+        at, beside = (self.jacobian.matrix(v, parameters) for v in (x, x + nudge))
+        refuse_singular(at, beside, function_name(self.residual), self.where)
         return x
-
-
-def _newton_step(matrix: Any, residual: Any) -> Any:
-    """Zero at a root, whatever the matrix; not finite where there is none."""
-    if not residual.any():
-        return np.zeros(residual.shape)
-    try:
-        return np.linalg.solve(matrix, residual.ravel()).reshape(residual.shape)
-    except np.linalg.LinAlgError:
-        return np.full(residual.shape, np.nan)
 
 
 def _largest(x: Any) -> float:
     return float(np.max(np.abs(x), initial=0.0))
-
-
-def refuse_singular(matrix: Any, beside: Any, name: str, where: Origin | None) -> None:
-    """A regular Jacobian is what the implicit function theorem asks for.
-
-    It must be regular beyond its rounding, and beyond its change within the rounding of the
-    solution. Rows and columns are scaled by their largest entries first: units do not matter.
-
-    Args:
-        matrix: the Jacobian at the solution.
-        beside: at a point that is hardly another.
-        name: of the residual.
-        where: it is defined.
-
-    Raises:
-        SingularSystemError: else, naming an empty row or column.
-    """
-    size = np.abs(matrix)
-    for axis, what in ((1, "equation {} depends on no unknown"),
-                       (0, "unknown {} is in no equation")):
-        empty = np.flatnonzero(~size.any(axis=axis))
-        if len(empty):
-            raise SingularSystemError(
-                f"The Jacobian of {name} is singular at the solution: {what.format(empty[0])} "
-                f"there.", "The solution is no differentiable function of the parameters; give "
-                "as many independent equations as unknowns.", where)
-    scale = 1.0 / size.max(axis=1, keepdims=True, initial=0.0)
-    scale = scale / (size * scale).max(axis=0, keepdims=True, initial=0.0)
-    try:
-        inverse = np.linalg.norm(np.linalg.inv(matrix * scale), 1) if matrix.size else 0.0
-    except np.linalg.LinAlgError:
-        inverse = np.inf
-    blur = 10 * _EPS * len(matrix) + np.linalg.norm((beside - matrix) * scale, 1)
-    if not inverse * blur < 0.5:
-        raise SingularSystemError(
-            f"The Jacobian of {name} is singular at the solution.", "The solution is no "
-            "differentiable function of the parameters there, such as at a double root.", where)
 
 
 class _Difference:
@@ -317,12 +267,14 @@ class _Iteration:
         return x
 
 
-def implicit_root(residual: Function, *, solver: Function | None = None, tol: float = 1e-8) -> Any:
+def implicit_root(residual: Function, *, solver: Function | None = None, tol: float = 1e-8,
+                  sparse: bool | str = "auto") -> Any:
     """The root of ``residual(x, *parameters)`` as a differentiable function of the parameters.
 
     The solver runs whenever the function is called; its steps are not differentiated. Derivatives
     follow from the implicit function theorem, ∂r/∂x dx = −∂r/∂p dp, in both modes and to any order.
-    A dense linear system with the Jacobian ∂r/∂x is solved for each of them.
+    A linear system with the Jacobian ∂r/∂x is solved for each of them, a sparse one where there are
+    many unknowns, and few in each equation.
 
     Args:
         residual: as many equations as ``x`` has elements, of the same shape; plain NumPy.
@@ -330,6 +282,9 @@ def implicit_root(residual: Function, *, solver: Function | None = None, tol: fl
             hybrid method (``scipy.optimize.root``) with the compiled Jacobian.
         tol: how long the Newton step at the solver's result may be, relative to the result;
             Newton's method improves it from there to rounding.
+        sparse: whether ∂r/∂x is a sparse matrix, for Newton's method and for derivatives; "auto":
+            from 200 unknowns on, if at most 5 % of its entries may differ from zero. The solver is
+            then a damped Newton method by default.
 
     Returns:
         ``root(x0, *parameters) -> x`` of the shape of ``x0``. Which root is found depends on the
@@ -339,6 +294,7 @@ def implicit_root(residual: Function, *, solver: Function | None = None, tol: fl
         ConvergenceError: when called, if the solver comes to no root.
         SingularSystemError: when called, if the Jacobian at the root is singular.
         ShapeError: when called, if the shapes of residual and unknown differ.
+        PatternTooLargeError: when called, with ``sparse=True``, if the Jacobian is not sparse.
 
     >>> import numpy as np, wengert as wg
     >>> root = wg.implicit_root(lambda x, a: x ** 3 + x - a)
@@ -346,11 +302,11 @@ def implicit_root(residual: Function, *, solver: Function | None = None, tol: fl
     >>> round(float(value), 12), round(float(slope), 12)
     (1.0, 0.25)
     """
-    return ImplicitRoot(residual, solver, tol)
+    return ImplicitRoot(residual, solver, tol, sparse)
 
 
-def implicit_fixed_point(function: Function, *, max_iterations: int = 1000, tol: float = 1e-8
-                         ) -> Any:
+def implicit_fixed_point(function: Function, *, max_iterations: int = 1000, tol: float = 1e-8,
+                         sparse: bool | str = "auto") -> Any:
     """The fixed point x = ``function(x, *parameters)``, differentiable by the parameters.
 
     Iterates from ``x0`` until the change is below 1e-6 of the value, then goes on with Newton's
@@ -361,6 +317,7 @@ def implicit_fixed_point(function: Function, *, max_iterations: int = 1000, tol:
         function: of ``x`` and parameters, with a result of the shape of ``x``.
         max_iterations: of the plain iteration.
         tol: as for :func:`implicit_root`.
+        sparse: as for :func:`implicit_root`.
 
     Returns:
         ``fixed_point(x0, *parameters) -> x``.
@@ -374,4 +331,4 @@ def implicit_fixed_point(function: Function, *, max_iterations: int = 1000, tol:
     >>> float(wg.grad(heron, argnums=1)(1.0, 4.0))
     0.25
     """
-    return ImplicitRoot(_Difference(function), _Iteration(max_iterations), tol)
+    return ImplicitRoot(_Difference(function), _Iteration(max_iterations), tol, sparse)

@@ -29,6 +29,7 @@ from .api import compile as compiled
 from .api import jacobian, stop_gradient, vjp, vmap
 from .application import linear_call
 from .implicit import Implicit, ImplicitReverse, by_leaves, moving_leaves
+from .linearized import LEAST
 from .pickling import pack_spec, unpack_spec
 
 Function = Callable[..., Any]
@@ -36,6 +37,7 @@ Function = Callable[..., Any]
 _EPS = float(np.finfo(float).eps)
 _STUCK = 10_000        # evaluations at one time; Newton's method takes a few
 _IMPLICIT = ("Radau", "BDF", "LSODA")       # methods that take a Jacobian
+_SPARSE = ("Radau", "BDF")                  # and those that take a sparse one
 
 
 class _Rate:
@@ -114,6 +116,7 @@ class OdeSolution:
         # The user's own function is called as it is; those made here would be slow.
         self.evaluate = compiled(self.rate) if isinstance(function, _Variational) else self.rate
         self.jacobian = jacobian(self.rate, 1)
+        self.sparse_jacobian = jacobian(self.rate, 1, sparse="auto")
         self.augmented: dict[Any, OdeSolution] = {}
         self.name = function_name(function) if isinstance(function, _Variational) else \
             f"{function_name(function)}_solution"
@@ -197,11 +200,17 @@ class OdeSolution:
         span = float(t0), float(times[-1])
         with no_trace():
             return self._run(self._with(self.evaluate, parameters), span, y0,
-                             self._with(self.jacobian, parameters), self.atol, t_eval=times).y
+                             self._jacobian_for(y0.size, parameters), self.atol, t_eval=times).y
 
     @staticmethod
     def _with(function: Function, parameters: Sequence[Any]) -> Function:
         return lambda t, y: np.asarray(function(float(t), y, *parameters), float)
+
+    def _jacobian_for(self, n: int, parameters: Sequence[Any]) -> Function:
+        """The Jacobian for the integrator: sparse for many unknowns, if it takes such a matrix."""
+        if n < LEAST or self.method not in _SPARSE or isinstance(self.function, _Variational):
+            return self._with(self.jacobian, parameters)
+        return lambda t, y: self.sparse_jacobian(float(t), y, *parameters)
 
     # -- forward: the variational equation ------------------------------------------------------
 
@@ -355,7 +364,7 @@ class _Pull:
         if times[-1] != t0:
             states = solution._run(
                 solution._with(solution.evaluate, parameters), (t0, float(times[-1])), y0,
-                solution._with(solution.jacobian, parameters), np.asarray(solution.atol) / 100,
+                solution._jacobian_for(y0.size, parameters), np.asarray(solution.atol) / 100,
                 dense_output=True, rtol=solution.rtol / 100).sol
 
         def rates(t: float, row: Any) -> Any:

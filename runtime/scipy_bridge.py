@@ -223,9 +223,9 @@ def sparse_solve(data: Any, pattern: Any, b: Any) -> Any:
     operands = (data, b, places.row, places.col)
     builder = deepest(operands)
     if builder is not None:
-        return enter(SPARSE_SOLVE, builder, operands, {}, sys._getframe(1))
+        return enter(SPARSE_SOLVE, builder, operands, {"transposed": False}, sys._getframe(1))
     try:
-        return SPARSE_SOLVE(*[np.asarray(v) for v in operands])
+        return SPARSE_SOLVE(*[np.asarray(v) for v in operands], transposed=False)
     except RuntimeError as error:
         raise SingularSystemError(f"The matrix is singular: {error}.", "",
                                   locate(sys._getframe(1))) from None

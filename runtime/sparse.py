@@ -31,11 +31,12 @@ DENSE = 0.25             # share of entries from which on "auto" gives a dense a
 _ENTRY_BY_ENTRY = 4096   # entries, with zeros, of a matrix that is worth a formula each
 
 
-def build_sparse(request: Request, staged: Staged, selection: Selection, name: str, lane: str
-                 ) -> tuple[Graph, Any]:
+def build_sparse(request: Request, staged: Staged, selection: Selection, name: str, lane: str,
+                 dense: float = DENSE, whole: bool = False) -> tuple[Graph, Any]:
     """Graph of the entries of a sparse Jacobian or Hessian, and their packing.
 
-    Dense if that is what ``sparse="auto"`` prefers. The graph's outputs are the function's own
+    Dense if that is what ``sparse="auto"`` prefers, at more than the share ``dense`` of entries;
+    never in chunks if it is to be ``whole``. The graph's outputs are the function's own
     results (only those that the request returns), then the entries, one vector a block.
 
     Raises:
@@ -50,14 +51,14 @@ def build_sparse(request: Request, staged: Staged, selection: Selection, name: s
     _refuse_complex(request, graph, wrt, n_main, staged)
     if request.kind == "hessian":
         check_scalar(graph, staged, n_main, "hessian")
-        graph, outputs = run(derive.gradient(graph, wrt), SIMPLE), range(len(wrt))
+        graph, outputs = derive.gradient(graph, wrt), range(len(wrt))
     columns = starts([graph.inputs[i].type.size for i in wrt])
     rows = starts([graph.outputs[o].type.size for o in outputs])
     tangents = run(jvp(graph, wrt), SIMPLE)
     pattern, consulted = _pattern(graph, wrt, outputs, tangents)
     if request.kind == "hessian":
         pattern = union(pattern, pattern.transposed)
-    if request.sparse == "auto" and pattern.nnz > DENSE * pattern.n_rows * pattern.n_columns:
+    if request.sparse == "auto" and pattern.nnz > dense * pattern.n_rows * pattern.n_columns:
         mode = "auto" if request.mode == "substitution" else request.mode
         return build(replace(request, sparse="", mode=mode), staged, selection, name)
     out_spec = staged.out_spec if request.kind == "jacobian" else None
@@ -79,7 +80,7 @@ def build_sparse(request: Request, staged: Staged, selection: Selection, name: s
         derived = _picked(derive.jacobian(graph, wrt, outputs, name=name), parts)
     elif written is not None and is_cheap(written.cost, _elements(tangents, wrt), plan):
         derived, plan.by_entry = written.graph, True
-    elif _is_large(plan, tangents, parts, request):
+    elif not whole and _is_large(plan, tangents, parts, request):
         return _in_chunks(graph, wrt[0], plan, parts[0], tangents, packing, name)
     else:
         recovery = plan.recovery

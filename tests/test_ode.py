@@ -13,6 +13,7 @@ from wengert.compiler.errors import (
     SaveError,
     ShapeError,
 )
+from wengert.runtime import ode
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-13}
 SLOW = pytest.mark.slow
@@ -274,3 +275,23 @@ def test_what_does_not_fit(rate, y0, options, kind, message):
 def test_unknown_sensitivity():
     with pytest.raises(InputTypeError, match='neither "forward" nor "adjoint"'):
         wg.ode_solution(oscillator, sensitivity="both")
+
+
+@pytest.mark.parametrize("method", ["BDF", "Radau"])
+def test_many_states_have_sparse_jacobians(method, monkeypatch):
+    n = 240
+
+    def heat(t, y, p):
+        padded = np.pad(y, 1)
+        return p * n * n * (padded[2:] - 2.0 * y + padded[:-2]) - y ** 3
+
+    def mean(p, solution):
+        return np.mean(solution((0.0, 0.5), np.sin(np.linspace(0.0, np.pi, n)), p) ** 2)
+    solution = wg.ode_solution(heat, method=method, rtol=1e-8, atol=1e-11, sensitivity="adjoint")
+    found = wg.value_and_grad(lambda p: mean(p, solution), mode="reverse")(0.01)
+    assert solution.sparse_jacobian.colors == 3
+    dense = wg.ode_solution(heat, method=method, rtol=1e-8, atol=1e-11, sensitivity="adjoint")
+    monkeypatch.setattr(ode, "LEAST", 10 ** 9)
+    expected = wg.value_and_grad(lambda p: mean(p, dense), mode="reverse")(0.01)
+    assert not dense.sparse_jacobian.programs
+    np.testing.assert_allclose(found, expected, rtol=1e-7)

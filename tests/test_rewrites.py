@@ -444,3 +444,14 @@ def test_elements_that_were_not_written_are_read_from_before():
     assert compiled.graph.count("where") == 0        # the rest is zero by construction
     before = {n.args[0].op.name for n in compiled.graph.nodes if n.op.name == "getitem"}
     assert before <= {"input", "setitem"}
+
+
+def test_a_sign_of_the_users_is_zero_at_zero():
+    """Its square is no 1 there, as that of the slope of |x| in a second derivative is."""
+    def f(x, y):
+        return np.sum((1.5 * (np.sign(y) * x)) ** 2)
+    y = np.array([0.0, -2.0, 3.0])
+    np.testing.assert_array_equal(wg.grad(f)(np.ones(3), y), [0.0, 4.5, 4.5])
+    np.testing.assert_array_equal(wg.hessian(f)(np.ones(3), y), np.diag([0.0, 4.5, 4.5]))
+    np.testing.assert_array_equal(
+        wg.hessian(lambda x: np.sum(np.cosh(np.abs(x))))(np.zeros(2)), np.eye(2))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import wengert as wg
 from sparse_agreement import check
+from wengert.compiler.ops import flow
 from wengert.runtime import sparse
 
 N = 6
@@ -106,9 +107,22 @@ def test_branches_by_value():
 
 
 def test_what_has_no_formula_is_swept():
-    compiled = check(lambda x: np.cumsum((x ** 2).reshape(3, 4), axis=1).ravel(),
+    compiled = check(lambda x: np.fft.fft((x ** 2).reshape(3, 4)).real.ravel(),
                      np.linspace(0.1, 1.0, 12))
     assert "4 forward sweeps" in compiled.report()
+
+
+def test_running_sums(monkeypatch):
+    def f(x):
+        return np.cumsum((x ** 2).reshape(3, 4), axis=1).ravel() * x
+    x = np.linspace(0.1, 1.0, 12)
+    assert "by formulas" in check(f, x).report()
+    monkeypatch.setattr(sparse, "is_cheap", lambda *_: True)
+    assert "by formulas" in check(lambda x: np.sum(f(x) ** 2), x, wg.hessian).report()
+    # Of more pairs than are looked at one by one, the flow says too much for a formula.
+    monkeypatch.setattr(flow, "PAIRS", 10)
+    assert "sweeps" in check(lambda x: np.cumsum(x[:3]), x[:5]).report()
+    assert "4 forward sweeps" in check(f, x).report()
 
 
 def test_constant_matrices(monkeypatch):
@@ -137,3 +151,35 @@ def test_an_element_that_reads_nothing():
         r = x * (matrix @ x)[1] + np.sin(x)
         return np.sum(r * np.roll(r, 1))
     check(f, np.arange(1.0, 9.0), wg.hessian)
+
+
+# -- second derivatives ---------------------------------------------------------------------------
+
+def test_rules_of_the_users_hold_at_second_order():
+    @wg.custom_jvp
+    def square(x):
+        return x * x
+
+    @square.defjvp
+    def rule(primals, tangents):
+        (x,), (t,) = primals, tangents
+        return square(x), 3.0 * square(x) * t            # not that of the body
+
+    def f(x):
+        return np.sum(square(x) * np.roll(x, 1))
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    assert np.diag(wg.hessian(f)(x))[0] == 9.0 * x[0] ** 2 * x[3]
+    for mode in ("auto", "forward", "reverse", "substitution"):
+        found = wg.hessian(f, sparse=True, mode=mode)(x).toarray()
+        np.testing.assert_allclose(found, wg.hessian(f)(x), rtol=1e-12)
+
+
+def test_ties_are_split_at_second_order():
+    matrix = np.tril(np.ones((8, 8)), -6) + 2.0 * np.eye(8)
+
+    def f(x):
+        v = np.linalg.solve(matrix + np.diag(x ** 2), x)
+        return np.sum(np.maximum(x, 0.0) * v * np.arange(1.0, 9.0))
+    x = np.array([0.0, -1.0, 1.0, 0.0, 0.0, 1.0, -1.0, 0.0])
+    assert wg.hessian(f)(x)[0, 0] == 0.5                  # 2 · ½ · dv/dx
+    check(f, x, wg.hessian)

@@ -1,5 +1,7 @@
 """Patterns from the graph: exact where they can be, and never without a true non-zero."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import wengert as wg
@@ -210,3 +212,12 @@ def weights_after(flow, values):
                 np.zeros(len(step.index))
         values = new
     return values
+
+
+def test_large_values_are_refused_before_their_elements_are_numbered():
+    tracemalloc.start()
+    with pytest.raises(PatternTooLargeError, match="400,000,000 elements depend on the argument"):
+        wg.jacobian(lambda x: np.sum(np.outer(x, x)), sparse=True).specialize(np.ones(20_000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50e6

@@ -4,6 +4,7 @@ Ties of max and min split evenly, and ``|x|′(0) = 0``, so that identities such
 ``max(x, y) + min(x, y) = x + y`` and ``|x| = max(x, −x)`` keep their derivatives.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ def _absolute_jvp(args: Any, tangents: Any, out: Any) -> Any:
     (x,), (t,) = args, tangents
     if x.dtype.kind == "c":        # d|z| = Re(z̄ dz)/|z|
         return np.real(scale(t, np.conj(x) / np.where(out == 0, 1.0, out)))
-    return scale(t, np.sign(x))
+    return scale(t, slope(x))
 
 
 def _sign_jvp(args: Any, tangents: Any, out: Any) -> Any:
@@ -127,10 +128,13 @@ def _sign_jvp(args: Any, tangents: Any, out: Any) -> Any:
 
 sign = Op("sign", np.sign, elementwise_type(np.sign), General(_sign_jvp), python="np.sign",
           c="{0} > 0 ? 1 : {0} < 0 ? -1 : {0} == 0 ? 0 : {0}")
+# The sign as the derivative of |x|: a row of its own, since its square is that of f(|x|)' slopes,
+# the limit 1 even at zero, whereas the square of a sign in the user's function is zero there.
+slope = replace(sign, name="slope")
 absolute = Op("abs", np.absolute, elementwise_type(np.absolute, python_operator=True),
               General(_absolute_jvp), python="np.abs",
               c=lambda kind, values: "fabs{f}({0})" if kind == "f" else "{0} < 0 ? -{0} : {0}")
-fabs = elementwise("fabs", np.fabs, lambda x, out: np.sign(x), c="fabs{f}({0})")
+fabs = elementwise("fabs", np.fabs, lambda x, out: slope(x), c="fabs{f}({0})")
 copysign = elementwise("copysign", np.copysign,
                        lambda x, y, out: np.copysign(1.0, x) * np.copysign(1.0, y), None,
                        c="copysign{f}({0}, {1})")

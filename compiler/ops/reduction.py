@@ -160,13 +160,13 @@ def _one_axis_text(callee: Any) -> Any:
 _AXIS_SAMPLES = (sample((4,), axis=0), sample((2, 3), axis=1), sample((2, 3, 2), axis=0))
 
 
-def _cumulative(name: Any, call: Any, derivative: Any) -> Any:
+def _cumulative(name: Any, call: Any, derivative: Any, copies: bool = False) -> Any:
     def type_rule(x: Any, axis: Any) -> Any:
         return ArrayType(x.shape, np.asarray(call(np.ones(1, x.dtype))).dtype)
 
     row = Op(name, lambda x, axis: call(x, axis=axis), type_rule, derivative, params=("axis",),
              python=_one_axis_text(f"np.{name}"), samples=_AXIS_SAMPLES,
-             batch=batch_by_axis(lambda: row), flow=accumulates)
+             batch=batch_by_axis(lambda: row), flow=accumulates, copies=copies)
     return row
 
 
@@ -187,7 +187,7 @@ def _cumprod_jvp(args: Any, tangents: Any, out: Any, axis: Any) -> Any:
     return np.moveaxis(np.sum(scale(t[..., None, :], product), axis=-1), -1, axis)
 
 
-cumsum = _cumulative("cumsum", np.cumsum, Linear(_cumsum_transpose))
+cumsum = _cumulative("cumsum", np.cumsum, Linear(_cumsum_transpose), copies=True)
 cumprod = _cumulative("cumprod", np.cumprod, General(_cumprod_jvp))
 
 

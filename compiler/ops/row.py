@@ -155,6 +155,9 @@ class Op:
         batch: ``batch(args, batched, **params)`` with leading batch axes, or None: elementwise.
         python: callee (``np.sin``), or a function ``(operand texts, params, types) -> text``.
         infix: operator syntax instead of a call.
+        factor: operands of a part of the work that several applications may share, such as a
+            factorization, and ``(operand texts, params, types) -> text`` of it; ``python`` is then
+            given the part in their place, as first operand.
         domain: interval an operand, from which tests draw; integers or booleans where its
             ends are such.
         samples: operands and parameters for tests of operators that are not elementwise.
@@ -169,7 +172,7 @@ class Op:
         flow: how the result's elements depend on those of an operand, see ``flow``; None: element
             by element without a batching rule, else everything on everything.
         copies: whether elements of the result are sums of elements of the operands, those that
-            the flow names.
+            the flow names, if it does not collect elements before it gathers them.
         bodies: names of the parameters that hold graphs (or None).
         c: the same on one element in C and CUDA, or None: a template in which ``{0}``, ``{1}``
             are operands of one type, ``{f}`` is the suffix of functions of that type (``f`` for
@@ -190,6 +193,7 @@ class Op:
     batch: Rule | None = None
     python: str | Callable[..., str] = ""
     infix: Infix | None = None
+    factor: tuple[tuple[int, ...], Callable[..., str]] | None = None
     domain: tuple[tuple[float, float], ...] = ((-2.0, 2.0),)
     samples: tuple[Sample, ...] = ()
     commutative: bool = False

@@ -22,7 +22,7 @@ from .rewriter import Rewriter, filled, is_zero
 _MAX_FACTORS = 12
 _MAX_TERMS = 4              # levels of sums and selections that are looked into
 _ROOTS = ("norm", "root", "hypot")
-WITH_ROOTS = frozenset((*_ROOTS, "sqrt", "power", "sign", "abs"))
+WITH_ROOTS = frozenset((*_ROOTS, "sqrt", "power", "slope", "abs"))
 _SUMS = (arithmetic.add, arithmetic.sub, comparison.where)
 
 
@@ -54,7 +54,7 @@ def _power_of(node: Node) -> tuple[Node, float, bool]:
             if number % 1 != 0 and exponent % 2 == 0:      # (x²)**1.5 is |x|³
                 return node.args[0], float(number), True
             return base, exponent * float(number), rooted or number % 1 != 0
-    if node.op.name in _ROOTS or node.op is comparison.sign:
+    if node.op.name in _ROOTS or node.op is comparison.slope:
         return node, 1.0, True
     guarded = replaces_zero(node)
     if guarded is not None:
@@ -103,7 +103,7 @@ def cancel(s: Rewriter, c: Node, p: Node) -> Node | None:
 
 def _may_cancel(base: Node, exponent: float, rooted: bool, other: Node) -> bool:
     """Whether to look for the inverse of a factor in the other operand."""
-    if base.op is comparison.sign:
+    if base.op is comparison.slope:
         return exponent == 1.0
     if exponent < 0.0:
         return rooted
@@ -119,7 +119,7 @@ def _absorb(s: Rewriter, node: Node, base: Node, exponent: float, depth: int) ->
         return None
     if node.op in (arithmetic.add, arithmetic.sub):
         parts: list[Node | None] = [_absorb(s, a, base, exponent, depth - 1) for a in node.args]
-        if any(parts) and (base.op is comparison.sign or exponent > 0.0):
+        if any(parts) and (base.op is comparison.slope or exponent > 0.0):
             factor = _raised(s, base, exponent)
             parts = [s.make(arithmetic.scale, (a, factor)) if part is None else part
                      for part, a in zip(parts, node.args, strict=True)]
@@ -162,7 +162,7 @@ def _monomial(s: Rewriter, node: Node, base: Node, exponent: float) -> Node | No
         return None
     mine = found.exponents.get(base, 0.0)
     total = mine + exponent
-    is_sign = base.op is comparison.sign
+    is_sign = base.op is comparison.slope
     if mine <= 0.0 if is_sign else mine * exponent >= 0.0 or total < 0.0:
         return None
     rest = _without(s, node, base)

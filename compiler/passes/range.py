@@ -12,8 +12,9 @@ _TAME = frozenset((
     INPUT, CAPTURED, arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.scale,
     arithmetic.neg, arithmetic.positive, arithmetic.convert, arithmetic.as_float,
     comparison.where, comparison.maximum, comparison.minimum, comparison.absolute,
-    comparison.sign, comparison.floor, comparison.ceil, comparison.rint, transcendental.sin,
-    transcendental.cos, transcendental.tanh, transcendental.arctan, transcendental.expit,
+    comparison.sign, comparison.slope, comparison.floor, comparison.ceil, comparison.rint,
+    transcendental.sin, transcendental.cos, transcendental.tanh, transcendental.arctan,
+    transcendental.expit,
     transcendental.exp, transcendental.exp2, transcendental.expm1, transcendental.sinh,
     transcendental.cosh, transcendental.hypot, transcendental.square, transcendental.root,
     arithmetic.ratio, reduction.norm, reduction.logsumexp, transcendental.real,
@@ -57,7 +58,8 @@ def _may_be_infinite(s: Rewriter, node: Node, depth: int) -> bool:
 # Rows that keep the sign of their operand, and vanish where it does.
 _KEEP_SIGN = frozenset((
     "expm1", "log1p", "sinh", "tanh", "arctan", "arcsinh", "arcsin", "arctanh", "cbrt", "sign",
-    "erf", "erfi", "positive", "convert", "as_float", "deg2rad", "rad2deg", "radians", "degrees"))
+    "slope", "erf", "erfi", "positive", "convert", "as_float", "deg2rad", "rad2deg",
+    "radians", "degrees"))
 
 
 def is_nonnegative(node: Node, depth: int = 0) -> bool:

@@ -223,7 +223,7 @@ _SUPPORT: dict[Op, Callable[[Rewriter, Node, int], Support]] = {
     arithmetic.as_float: _of_operand,
 }
 for _op in (transcendental.real, transcendental.imag, transcendental.conj, transcendental.root,
-            comparison.absolute, comparison.sign):
+            comparison.absolute, comparison.sign, comparison.slope):
     _SUPPORT[_op] = _of_operand
 for _op in (reduction.norm, reduction.max, reduction.min):
     _SUPPORT[_op] = _reduced

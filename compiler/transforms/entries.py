@@ -9,6 +9,7 @@ with sparse vectors, Griewank and Walther 2008, section 7.1, for arrays.)
 """
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,6 +166,8 @@ class _Walk:
         flow = node.op.flow(  # type: ignore[misc]
             i, tuple(a.type for a in node.args), node.type,
             lambda j: self.constants(node.args[j]), **node.settings)
+        if any(isinstance(a, Collect) and isinstance(b, Gather) for a, b in pairwise(flow or ())):
+            raise _Unsupported           # all of some elements for all of others: says too much
         again = None
         if derivative.operands == (0,) and not any(isinstance(s, Collect) for s in flow):
             rest = [self.value(a) for a in node.args[1:]]

@@ -10,6 +10,8 @@ from ..errors import PatternTooLargeError
 from ..ops.flow import Collect, Flow
 
 LIMIT = 50_000_000       # non-zeros of a pattern
+TOO_LARGE = ("Products with vectors (jvp, vjp, hvp) need no pattern; or split off what couples all "
+             "elements with each other.")
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
@@ -188,5 +190,4 @@ def _check(count: int) -> None:
     if count > LIMIT:
         raise PatternTooLargeError(
             f"The sparsity pattern would have {count:,} non-zeros here, more than the limit of "
-            f"{LIMIT:,}.", "Products with vectors (jvp, vjp, hvp) need no pattern; or split off "
-            "what couples all elements with each other.")
+            f"{LIMIT:,}.", TOO_LARGE)

@@ -19,7 +19,7 @@ from ..errors import PatternTooLargeError
 from ..graph import CAPTURED, INPUT, PICK, Graph, Node
 from ..interpret import compute
 from ..ops.flow import elements, everything
-from .pattern import Pattern, empty, follow, identity, stack, union
+from .pattern import LIMIT, TOO_LARGE, Pattern, empty, follow, identity, stack, union
 
 
 @dataclass
@@ -117,6 +117,10 @@ def _through(node: Node, found: dict[Node, Any], constants: Constants, n_columns
         return tuple(_merged(node, found, n_columns, out.size, lambda i, n=out.size: everything(
             types[i].size, n)) for out in node.type)
     out = node.type
+    if out.size > LIMIT:                 # the numbers of its elements alone would take too much
+        raise PatternTooLargeError(
+            f"{out.size:,} elements depend on the argument here, and a sparsity pattern may have "
+            f"{LIMIT:,} non-zeros.", TOO_LARGE)
 
     def flow(i: int) -> Any:
         if node.op.flow is not None:
