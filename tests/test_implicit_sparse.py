@@ -246,6 +246,6 @@ def test_what_is_no_solution_is_refused(residual, kind, message):
 
 def test_the_global_random_generator_is_left_alone():
     root = wg.implicit_root(lambda x, a: x + 0.1 * np.roll(x, 1) ** 3 - a, sparse=True)
-    before = np.random.get_state()[1].copy()      # noqa: NPY002
+    before = np.random.get_state()[1].copy()
     root(np.zeros(300), np.linspace(0.0, 1.0, 300))
-    assert np.array_equal(np.random.get_state()[1], before)      # noqa: NPY002
+    assert np.array_equal(np.random.get_state()[1], before)
