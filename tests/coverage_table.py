@@ -225,7 +225,7 @@ def page(found: dict[str, dict[str, Found]]) -> str:
                 lines.append("")
             by_note: dict[str, list[str]] = {}
             for name, note in noted.items():
-                by_note.setdefault(note.replace(f"{path}.{name} has", "it has"), []).append(f"`{name}`")
+                by_note.setdefault(re.sub(rf"^{re.escape(path)}.{name} (?=has|is not in)", "it ", note), []).append(f"`{name}`")
             for note, names in by_note.items():
                 lines += _filled([*names[:-1], f"{names[-1]}: {note}"], "- ")
     return "\n".join(lines) + "\n"

@@ -108,6 +108,17 @@ def locate(frame: FrameType | None = None) -> Origin | None:
     return None
 
 
+def _public_name(frame: FrameType) -> str:
+    """What users call the function that a frame runs; "" if it is not one for them."""
+    module = ".".join(p for p in frame.f_globals["__name__"].split(".") if p[0] != "_")
+    path = frame.f_code.co_qualname
+    if "<locals>" in path:                             # what a decorator has made of it
+        return f"A function of {module}"
+    own = getattr(frame.f_locals.get("self"), "__name__", None)
+    name = own or ".".join(p for p in path.split(".") if p[0] != "_")
+    return f"{module}.{name}" if name else ""
+
+
 def inside_scipy(error: BaseException) -> tuple[str, Origin] | None:
     """The function of SciPy's in whose Python code an exception came up, and where it was called.
 
@@ -122,10 +133,8 @@ def inside_scipy(error: BaseException) -> tuple[str, Origin] | None:
             user, found = Origin(frame.f_code.co_filename, trace.tb_lineno), None
         elif user is not None and found is None and \
                 frame.f_code.co_filename.startswith(_SCIPY):
-            module = [p for p in frame.f_globals["__name__"].split(".") if p[0] != "_"]
-            name = [p for p in frame.f_code.co_qualname.split(".") if p[0] != "_"]
-            if name:
-                found = ".".join([*module, *name]), user
+            name = _public_name(frame)
+            found = (name, user) if name else None
         trace = trace.tb_next
     return found
 
