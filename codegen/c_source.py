@@ -17,7 +17,7 @@ from .element import (
     literal,
     times_used,
 )
-from .expression import ATOM, Expression
+from .expression import ATOM, UNARY, Expression
 from .kernel import (
     Atom,
     Buffer,
@@ -42,6 +42,7 @@ from .template import render
 
 WIDTH = 80
 ALIGNMENT = 64
+_INT = 4                 # bytes of C's int, in which it computes with shorter numbers
 CALLED = re.compile(r"\b([a-z]\w*)\(")
 SIGNS: dict[Op, str] = {arithmetic.add: "+", arithmetic.mul: "*",
                          comparison.logical_or: "||", comparison.logical_and: "&&"}
@@ -297,6 +298,9 @@ class Printer:
             not (calls(s) and s.name in self.bound) and len(expression.text) < WIDTH - 30
         if self.uses.get(s.name, 0) == 1 and s.name in here and may_move and not (
                 s.name in self.bound and "(" in expression.text):
+            if s.dtype.kind == "i" and s.dtype.itemsize < _INT:       # C computes in int
+                expression = Expression(f"({self.type_of(s.dtype)}){expression.within(ATOM)}",
+                                        UNARY)
             self.expressions[s.name] = expression
             return
         kind = self.dialect.types[s.dtype.name]

@@ -21,11 +21,14 @@ _BY_OBJECTS = frozenset((
     layout.roll, layout.pad, layout.tril, layout.triu, indexing.getitem, indexing.setitem,
     indexing.scatter_add, reduction.sum, reduction.prod, reduction.cumsum, reduction.cumprod,
     contraction.matmul, contraction.tensordot, contraction.einsum))
+_DTYPES = frozenset(map(np.dtype, (float, np.int64, bool)))
 _CONTRACTIONS = frozenset((contraction.matmul, contraction.tensordot, contraction.einsum))
 _EXTREMA = {reduction.max: comparison.maximum, reduction.min: comparison.minimum,
             reduction.any: comparison.logical_or, reduction.all: comparison.logical_and}
 
 
+_ARITHMETIC = _CONTRACTIONS | {reduction.sum, reduction.prod, reduction.cumsum, reduction.cumprod,
+                              indexing.scatter_add}
 class _Product:
     """A number whose products with structural zeros are zero, for contractions of tangents."""
 
@@ -48,8 +51,7 @@ def is_scalarizable(graph: Graph, limit: int) -> bool:
     total = 0
     for node in graph.nodes:
         type = node.type
-        if not isinstance(type, ArrayType) or type.dtype.kind not in "fib" or \
-                type.dtype.itemsize not in (1, 8) or (type.size == 0):
+        if not isinstance(type, ArrayType) or type.dtype not in _DTYPES or type.size == 0:
             return False
         total += type.size
         if total > limit:
@@ -132,6 +134,8 @@ def _value(builder: TraceBuilder, node: Node, args: list[Any], tangents: set[Nod
                                         for v in value.ravel().tolist()])
     if node.op in (arithmetic.convert, arithmetic.as_float):
         kinds = node.type.dtype.kind, node.args[0].type.dtype.kind
+        if kinds == ("i", "b"):
+            return _numbers(builder, args[0])
         if kinds[0] != "f" or kinds[1] == "f":
             return args[0]
         return _elementwise(builder, arithmetic.as_float, args, node.type.shape)
@@ -147,6 +151,13 @@ def _value(builder: TraceBuilder, node: Node, args: list[Any], tangents: set[Nod
         return _elementwise(builder, transcendental.sqrt, [total], node.type.shape)
     if node.op in _BY_OBJECTS:
         n_data = len(args)
+        if node.op in _ARITHMETIC:
+            args = [_numbers(builder, v) if a.type.dtype == bool else v
+                    for v, a in zip(args, node.args, strict=True)]
+            if node.type.dtype == bool:                     # whether there is any
+                count = node.op.call(*[np.asarray(v, dtype=object) for v in args],
+                                     **node.settings)
+                return _elementwise(builder, comparison.not_equal, [count, 0], node.type.shape)
         if node.op in (indexing.getitem, indexing.setitem, indexing.scatter_add):
             n_data = 1 if node.op is indexing.getitem else 2
         data = [np.asarray(a, dtype=object) if not isinstance(a, Tracer) else _object_array(
@@ -158,6 +169,13 @@ def _value(builder: TraceBuilder, node: Node, args: list[Any], tangents: set[Nod
         out = node.op.call(*data, *index, **node.settings)
         return out.item() if isinstance(out, np.ndarray) and out.ndim == 0 else out
     return _elementwise(builder, node.op, args, node.type.shape)
+
+
+def _numbers(builder: TraceBuilder, value: Any) -> Any:
+    """Truth values as whole numbers: their sums count, where truth values only say whether."""
+    def number(v: Any) -> Any:
+        return _apply(builder, comparison.where, [v, 1, 0])
+    return number(value) if isinstance(value, Tracer) else _map(number, value)
 
 
 def _map(function: Callable[[Any], Any], value: Any) -> Any:

@@ -3,6 +3,7 @@
 EXACT, but that a zero may lose its sign.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -236,7 +237,18 @@ def unequal(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Nod
     return zeros(s, bool, x.type.shape) if x is y else None
 
 
+_OF_TRUTH = {arithmetic.add: comparison.logical_or, arithmetic.mul: comparison.logical_and}
+
+
+def truth(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...], op: Op) -> Node | None:
+    """What sums and products of truth values mean to NumPy; printed as such they might count."""
+    if any(a.type.dtype != bool for a in args):
+        return None
+    return s.make(_OF_TRUTH[op], args)
+
+
 REWRITES: tuple[tuple[Op, Rewrite], ...] = (
+    *[(op, functools.partial(truth, op=op)) for op in _OF_TRUTH],
     (comparison.where, where), (comparison.less, unequal), (comparison.greater, unequal),
     (indexing.getitem, getitem), (indexing.setitem, setitem),
     (indexing.scatter_add, scatter_add))

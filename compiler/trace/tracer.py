@@ -511,7 +511,10 @@ def _operate(op: Op, x: Any, y: Any, frame: Any) -> Any:
             _is_python_number(y) and in_try(frame)
         if raises:
             python_errors.check_operands(op, x, y)
-        out = Tracer(builder, builder.emit(op, (builder.lift(x), builder.lift(y))))
+        nodes = builder.lift(x), builder.lift(y)
+        if op in _COUNTING and all(map(_is_python_bool, nodes)):       # True + True is 2
+            nodes = builder.emit(arithmetic.mul, (nodes[0], builder.lift(1))), nodes[1]
+        out = Tracer(builder, builder.emit(op, nodes))
         if raises and op is arithmetic.power:
             python_errors.check_power(x, y, out)
         return out
@@ -523,11 +526,21 @@ def _operate(op: Op, x: Any, y: Any, frame: Any) -> Any:
             builder.origin = None
 
 
+_COUNTING = frozenset((arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div,
+                       comparison.floor_divide, arithmetic.mod, arithmetic.power))
+
+
+def _is_python_bool(node: Node) -> bool:
+    return bool(node.type.weak) and node.type.dtype == np.bool_
+
+
 def _is_python_number(x: Any) -> bool:
     return x.type.weak if is_traced(x) else is_python_number(x)
 
 
 def _operate_unary(op: Op, x: Tracer, frame: Any) -> Any:
+    if op is arithmetic.neg and _is_python_bool(x.node):
+        x = x * 1
     return enter(record, x.builder, (op, (x,), ()), {}, frame)
 
 

@@ -32,7 +32,11 @@ def clip(a: Any, a_min: Any = _NO, a_max: Any = _NO, out: Any = None, *, min: An
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """Rounded to decimals, halves to even."""
     a = as_array(a)
-    if decimals == 0:
+    if a.dtype.kind in "iu":
+        scale = 10.0 ** -decimals
+        result = a if decimals >= 0 else arithmetic.convert(
+            comparison.rint(a / scale) * scale, dtype=a.dtype.name)
+    elif decimals == 0:
         result = comparison.rint(a)
     elif decimals > 0:
         result = comparison.rint(a * 10.0 ** decimals) / 10.0 ** decimals
