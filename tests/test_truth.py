@@ -20,6 +20,17 @@ FACTORS = (
 OPTIONS = ({"lane": "scalar"}, {"lane": "array"}, {})
 
 
+def has_counterpart(f):
+    """Whether plain Python can compute it."""
+    try:
+        wg.compile(f, lane="scalar")(X)
+    except ValueError as error:
+        if "lane=" in str(error):
+            return False
+        raise
+    return True
+
+
 @pytest.mark.parametrize("factor", FACTORS)
 def test_arrays(factor):
     for a, b in itertools.permutations(("(x > 0)", "(x > 0.7)", "(x < 2.5)"), 2):
@@ -27,11 +38,9 @@ def test_arrays(factor):
         f = eval(f"lambda x: x * ({text})", {"np": np})
         slope = np.asarray(eval(text, {"np": np, "x": X}), float) * np.ones(4)
         for options in OPTIONS:
-            try:
-                found = wg.compile(f, **options)(X)
-            except ValueError as error:                    # no counterpart in plain Python
-                assert "lane=" in str(error)
+            if options.get("lane") == "scalar" and not has_counterpart(f):
                 continue
+            found = wg.compile(f, **options)(X)
             np.testing.assert_array_equal(found, f(X), err_msg=text)
             for mode in ("forward", "reverse"):
                 gradient = wg.grad(lambda x, f=f: np.sum(f(x)), mode=mode, **options)
