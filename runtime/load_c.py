@@ -150,7 +150,8 @@ def compiler_identity() -> str:
 def processor() -> str:
     """What ``-march=native`` depends on."""
     try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+            text = file.read(1 << 15)           # the first processor says it
     except OSError:
         return " ".join(os.uname()[4:])
     first = text.split("\n\n")[0]
