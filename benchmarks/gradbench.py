@@ -158,7 +158,7 @@ def leaves(result: Any) -> list[Any]:
 
 def error(name: str, got: Any, want: Any) -> float:
     """Largest difference over max(1, |right|)."""
-    if name == "ba":                          # stored: the first entries of each array, and the last
+    if name == "ba":                          # stored: the first entries of an array, and the last
         got = tuple(np.append(a[:30], a[-1]) for a in got)
     pairs = zip(leaves(got), leaves(want), strict=True)
     return max(float(np.max(np.abs(g - w) / np.maximum(1.0, np.abs(w)), initial=0.0))
