@@ -268,3 +268,18 @@ def test_values_left_behind_are_refused():
             return x * x
     with pytest.raises(LeakedTracerError, match="Return the value"):
         wg.grad(Model().loss)(1.5)
+
+
+class Deprecated:
+    """An object of a module's that warns if it is asked for its class, as some libraries have."""
+
+    @property
+    def __class__(self):
+        raise DeprecationWarning("use another object")
+
+
+def test_objects_of_modules_are_not_asked_for_their_class(monkeypatch):
+    module = types.ModuleType("some_library")
+    module.old = Deprecated()
+    monkeypatch.setitem(sys.modules, "some_library", module)
+    assert wg.grad(lambda x: np.sum(np.sin(x)))(np.zeros(2)).tolist() == [1.0, 1.0]
