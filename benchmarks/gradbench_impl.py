@@ -52,15 +52,18 @@ def kmeans(points: Any, centroids: Any) -> Any:
 
 
 @cache
-def _kmeans_derivatives(target: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    gradient = wg.grad(kmeans, argnums=1, target=target)
-    return gradient, wg.hvp(kmeans, argnums=1, target=target)
+def _kmeans_direction(target: str) -> Callable[..., Any]:
+    gradient, product = wg.grad(kmeans, argnums=1), wg.hvp(kmeans, argnums=1)
+
+    def direction(points: Any, centroids: Any) -> Any:
+        ones = np.ones_like(centroids)
+        return gradient(points, centroids) / product(points, centroids, ones)
+    return wg.compile(direction, target=target)
 
 
 def kmeans_direction(points: Any, centroids: Any, target: str = "numpy") -> Any:
     """A Newton step: the gradient over the Hessian's diagonal, which is all of it."""
-    gradient, product = _kmeans_derivatives(target)
-    return gradient(points, centroids) / product(points, centroids, np.ones_like(centroids))
+    return _kmeans_direction(target)(points, centroids)
 
 
 # -- least squares, logsumexp, differential equations, determinants -------------------------------

@@ -4,11 +4,10 @@ Arguments and results are NumPy arrays for all of them. Times of all columns are
 that other load on the machine hits all of them alike; the best of the samples is shown, and in
 brackets its ratio to native.
 
-Run ``python benchmarks/native.py [group ...]``; groups are ``arrays``, ``networks``, ``small``,
-``first`` and, with the folder of a GradBench data set as ``gradbench=FOLDER``, its problems.
+Run ``python benchmarks/native.py [group ...]``; groups are ``arrays``, ``networks``, ``small`` and
+``first``. ``gradbench.py`` has GradBench's problems.
 """
 
-import importlib
 import importlib.util
 import os
 import subprocess
@@ -16,10 +15,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import gradbench_impl
 import numpy as np
 import problems
 import wengert as wg
@@ -141,9 +138,30 @@ def arrays() -> None:
 
 def networks() -> None:
     """A network with one hidden layer, and a loss by rows."""
-    for problem in (problems.perceptron(), cross_entropy(64, 10), cross_entropy(512, 1000),
-                    cross_entropy(4096, 128)):
+    network = problems.perceptron()
+    show(network.name, row_of(network))
+    show_steps(network.name, row_of(network))
+    for problem in (cross_entropy(64, 10), cross_entropy(512, 1000), cross_entropy(4096, 128)):
         show(problem.name, row_of(problem))
+
+
+def show_steps(title: str, row: Row, samples: int = 60, calls: int = 10) -> None:
+    """Medians of wall time, and of this process' time on all processors.
+
+    Threads that wait for a processor that others use make best times a matter of luck.
+    """
+    walls: dict[str, list[float]] = {name: [] for name in row}
+    work: dict[str, list[float]] = {name: [] for name in row}
+    for _ in range(samples):
+        for name, call in row.items():
+            start, used = time.perf_counter(), time.process_time()
+            for _ in range(calls):
+                call()
+            walls[name].append((time.perf_counter() - start) / calls)
+            work[name].append((time.process_time() - used) / calls)
+    cells = [f"{name} {1e6 * np.median(walls[name]):.0f} µs, processors "
+             f"{1e6 * np.median(work[name]):.0f} µs" for name in row]
+    print(f"{title + ', medians':<34}", "  ".join(cells), flush=True)
 
 
 def small() -> None:
@@ -193,38 +211,10 @@ def first() -> None:
             f"{k} {1e3 * v:.0f} ms" for k, v in times.items()), flush=True)
 
 
-ENZYME = {("gmm", "S"): 430, ("gmm", "M"): 157_000, ("llsq", "S"): 3.8, ("llsq", "M"): 223,
-          ("lse", "S"): 40, ("lse", "M"): 920, ("kmeans", "S"): 130, ("kmeans", "M"): 11_000,
-          ("ba", "S"): 12_000, ("lstm", "S"): 3_800,
-          ("lstm", "M"): 34_000}            # µs, one core, on a machine like this
-
-
-def gradbench(folder: Path) -> None:
-    """GradBench's derivatives beside published times of Enzyme, from stored arguments."""
-    sys.path.insert(0, os.fspath(folder))
-    gbdata = importlib.import_module("gbdata")
-    native, usual = gradbench_impl.functions("native"), gradbench_impl.functions()
-    wg.set_num_threads(1)
-    for (name, size), enzyme in ENZYME.items():
-        args, expected = gbdata.load(name, size)
-        which = list(expected)[-1]
-        calls: Row = {"native": lambda f=native[name][which], a=args: f(*a)}
-        if (name, size) not in (("kmeans", "M"), ("ba", "S"), ("gmm", "M"), ("lstm", "S"),
-                                ("lstm", "M")):
-            calls["wengert"] = lambda f=usual[name][which], a=args: f(*a)
-        times = best_times(calls, 10)
-        print(f"{name} {size}: " + "  ".join(f"{k} {v * 1e6:.1f} µs" for k, v in times.items()),
-              f"  Enzyme {enzyme} µs, native/Enzyme {times['native'] * 1e6 / enzyme:.2f}",
-              flush=True)
-
-
 GROUPS: dict[str, Callable[[], None]] = {"arrays": arrays, "networks": networks, "small": small,
                                          "first": first}
 
 if __name__ == "__main__":
     chosen = sys.argv[1:] or list(GROUPS)
     for one in chosen:
-        if one.startswith("gradbench="):
-            gradbench(Path(one.partition("=")[2]).resolve())
-        else:
-            GROUPS[one]()
+        GROUPS[one]()

@@ -329,6 +329,11 @@ class Printer:
         low = str(s.start) if not clipped else "lo" if s.start == 0 else f"MAX(lo, {s.start})"
         high = str(s.stop) if not clipped or nest is None else \
             "hi" if s.stop >= nest.extent else f"MIN(hi, {s.stop})"
+        if s.when is not None:
+            self.lines.append(f"{indent}if ({self.atom(s.when).text}) {{")
+            self._loop(s._replace(when=None), indent + "    ")
+            self.lines.append(f"{indent}}}")
+            return
         if s.simd:
             self.lines.append(f"{indent}#pragma omp simd{self._clauses(s)}")
         self.lines.append(f"{indent}for (long {s.name} = {low}; {s.name} < {high}; "

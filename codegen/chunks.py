@@ -26,6 +26,7 @@ from .kernel import (
 )
 from .plan import own_cost
 from .roots import shape_size
+from .skipped import skipped
 
 CHUNK_WORK = 100_000     # additions
 MOST_CHUNKS = 64
@@ -62,6 +63,9 @@ def cut(statements: Sequence[Statement], partial: Sequence[Any], columns: Sequen
         fill, rest = _column(node, name, op, root, axis, n_chunks, moves, lowering)
         fills.append(fill)
         combined += rest
+    if lowering.chunks:
+        zeros = {name: lowering.identity_of(node) for node, name, *_ in columns}
+        statements = skipped(statements, zeros, lowering.names)
     if moves:
         statements = [redirected(s, moves) for s in statements]
     ends: list[Statement] = []

@@ -1,5 +1,7 @@
 """Choosing the lane: straight-line code on floats, or array code."""
 
+from typing import TYPE_CHECKING
+
 from ..compiler.arraytype import ArrayType
 from ..compiler.graph import CAPTURED, CONSTANT, INPUT, Graph
 from ..compiler.ops import indexing, layout
@@ -9,6 +11,9 @@ from ..compiler.passes.scalarize import is_scalarizable
 from .reuse import array_source
 from .scalar_source import can_print, scalar_source
 from .source import Source
+
+if TYPE_CHECKING:
+    from .recall import Shelf
 
 ELEMENT_LIMIT = 40_000       # elements of all values; more is array code, unless made of numbers
 _FEW = 4
@@ -47,8 +52,8 @@ def lowered(graph: Graph) -> Graph:
 
 
 def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True,
-         target: str = "numpy", accuracy: str = "fast", deterministic: bool = True
-         ) -> tuple[Source, Graph]:
+         target: str = "numpy", accuracy: str = "fast", deterministic: bool = True,
+         shelf: "Shelf | None" = None) -> tuple[Source, Graph]:
     """Source of a differentiated graph, and the graph it was printed from.
 
     Args:
@@ -59,6 +64,7 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True,
         target: ``"numpy"``, which ``"auto"`` means here, ``"native"`` or ``"cupy"``.
         accuracy: of compiled functions.
         deterministic: of functions on the GPU.
+        shelf: where compiled kernels' texts are kept.
     """
     simple = run(graph, SIMPLE)
     arrays = run(simple, LOWER)
@@ -69,7 +75,7 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True,
         from .cupy_source import cupy_source  # noqa: PLC0415
         return cupy_source(arrays, annotate, deterministic, accuracy == "strict"), arrays
     if target == "native":
-        return _native(simple, arrays, wanted, annotate, accuracy)
+        return _native(simple, arrays, wanted, annotate, accuracy, shelf)
     limit = max(ELEMENT_LIMIT, _FEW * len(simple.nodes))
     if wanted and is_scalarizable(simple, limit):
         all_numbers = all(node.type.shape == () for node in arrays.nodes)
@@ -83,13 +89,13 @@ def emit(graph: Graph, lane: str, by_element: bool, annotate: bool = True,
     return array_source(arrays, annotate), arrays
 
 
-def _native(simple: Graph, arrays: Graph, by_element: bool, annotate: bool, accuracy: str
-            ) -> tuple[Source, Graph]:
+def _native(simple: Graph, arrays: Graph, by_element: bool, annotate: bool, accuracy: str,
+            shelf: "Shelf | None") -> tuple[Source, Graph]:
     """Native source; functions of numbers become straight-line C."""
     # Importing wengert is to be quick, and this is a good part of it.
     from .native_source import native_source  # noqa: PLC0415
     if by_element and is_scalarizable(simple, ELEMENT_LIMIT):
         scalars = run(simple, SCALAR)
         if all(is_computable(n) for n in scalars.nodes if n.op not in _LEAVES):
-            return native_source(scalars, annotate, accuracy), arrays
-    return native_source(arrays, annotate, accuracy), arrays
+            return native_source(scalars, annotate, accuracy, shelf), arrays
+    return native_source(arrays, annotate, accuracy, shelf), arrays

@@ -143,13 +143,17 @@ class Store(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """``for name in range(start, stop)``; iterations are independent but for updates if simd."""
+    """``for name in range(start, stop)``; iterations are independent but for updates if simd.
+
+    Where ``when`` is false there are none.
+    """
 
     name: str
     start: int
     stop: int
     body: "tuple[Statement, ...]"
     simd: bool = False
+    when: Atom | None = None
 
 
 Statement = Let | Wrap | Start | Update | Local | Store | Loop
@@ -231,6 +235,8 @@ def atoms(statement: Statement) -> tuple[Atom, ...]:
         return statement.args
     if isinstance(statement, (Wrap, Update, Store)):
         return (statement.value,)
+    if isinstance(statement, Loop) and statement.when is not None:
+        return (statement.when,)
     return ()
 
 

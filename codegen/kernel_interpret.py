@@ -100,7 +100,8 @@ class _Run:
                     old = self.memory[s.buffer][place]
                     self.memory[s.buffer][place] = value if s.op is None else s.op.call(old, value)
                 case Loop():
-                    self.loop(s)
+                    if s.when is None or self.atom(s.when):
+                        self.loop(s)
 
     def loop(self, s: Loop) -> None:
         start, stop = s.start, s.stop

@@ -105,6 +105,7 @@ def format_statement(s: Statement) -> list[str]:
             return [f"{s.buffer}[{index_text(s.index)}] {sign} {atom_text(s.value)}"]
         case Loop():
             head = f"for {s.name} in {s.start}..{s.stop}{' simd' if s.simd else ''}"
+            head += "" if s.when is None else f" when {atom_text(s.when)}"
             return [head, *[f"  {line}" for b in s.body for line in format_statement(b)]]
 
 
@@ -112,7 +113,7 @@ def format_statement(s: Statement) -> list[str]:
 
 _BUFFER = re.compile(r"(\w+): (\S+) (in|out|scalar|scratch|table)(?: = (.*))?$")
 _NEST = re.compile(r"nest(?: (\w+) in (\d+) by (\d+))? work (\d+)$")
-_LOOP = re.compile(r"for (\w+) in (-?\d+)\.\.(-?\d+)( simd)?$")
+_LOOP = re.compile(r"for (\w+) in (-?\d+)\.\.(-?\d+)( simd)?(?: when (.*))?$")
 _NAMED = re.compile(r"(\w+): (\w+) = (?:(start|local) (\S+)|(\w+)\((.*)\))$")
 _WRAP = re.compile(r"(\w+) = wrap\((.*), (\d+)\)$")
 _STORE = re.compile(r"(\w+)\[(.*?)\] (?:=|<- (\w+)) (.*)$")
@@ -177,7 +178,7 @@ class _Parser:
     def statement(self, line: str, indent: int) -> Statement:
         if found := _LOOP.match(line):
             return Loop(found[1], int(found[2]), int(found[3]), self.block(indent + 2),
-                        bool(found[4]))
+                        bool(found[4]), self.atom(found[5]) if found[5] else None)
         if found := _WRAP.match(line):
             return Wrap(found[1], self.atom(found[2]), int(found[3]))
         if found := _NAMED.match(line):

@@ -1,22 +1,23 @@
 """Host code with calls of compiled kernels, and the kernels' C text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..compiler.arraytype import ArrayType
 from ..compiler.graph import Graph, Node
 from ..compiler.ops.row import Op
 from ..compiler.passes.fuse import KernelOp
-from .c_source import CText, c_source
-from .clusters import fused
-from .dialect import C
-from .kernel import Kernel
-from .native_program import Native
+from .clusters import kernels_of, lowered, with_kernels
 from .numpy_source import NumpyPrinter
+from .recall import Printed, Shelf, key_of, leave, take
 from .reuse import array_source
-from .routine import Routine
 from .source import KernelCall, Source
+
+if TYPE_CHECKING:
+    from .c_source import CText
+    from .kernel import Kernel
+    from .routine import Routine
 
 
 class HostPrinter(NumpyPrinter):
@@ -33,19 +34,38 @@ class HostPrinter(NumpyPrinter):
         return name
 
 
-def native_source(graph: Graph, annotate: bool = True, accuracy: str = "fast") -> Source:
+def native_source(graph: Graph, annotate: bool = True, accuracy: str = "fast",
+                  shelf: Shelf | None = None) -> Source:
     """Source of a lowered graph with compiled kernels.
 
     Args:
         graph: after the whole pipeline.
         annotate: whether to put the user's lines above the statements that come from them.
         accuracy: ``"fast"`` or ``"strict"``; see :func:`c_source`.
+        shelf: where kernels that were printed before are kept; those of loops are not.
     """
-    module = compilable(graph)
-    kernels, functions = module.text
-    if not kernels:
+    if any(node.op.bodies for node in graph.nodes):
+        from .c_source import c_source  # noqa: PLC0415
+        module = compilable(graph)
+        kernels, functions = module.text
+        return host_source(module, c_source(kernels, accuracy, below=functions), annotate) \
+            if kernels else array_source(graph, annotate)
+    whole = with_kernels(graph)
+    bodies = [body for _, _, body in kernels_of(whole)]
+    if not bodies:
         return array_source(graph, annotate)
-    return host_source(module, c_source(kernels, accuracy, below=functions), annotate)
+    key = key_of(bodies, accuracy)
+    printed = take(shelf, key)
+    if printed is None:
+        from .c_source import c_source  # noqa: PLC0415
+        first = whole
+        whole, found = lowered(graph, whole)
+        if not found:
+            return array_source(graph, annotate)
+        printed = _printed(found, c_source([k for _, k in found], accuracy))
+        if whole is first:
+            leave(shelf, key, printed)
+    return _host_source(whole, printed, annotate)
 
 
 class Module(NamedTuple):
@@ -58,11 +78,11 @@ class Module(NamedTuple):
     """
 
     graph: Graph
-    found: list[tuple[Node, Kernel]]
-    routines: list[Routine]
+    found: "list[tuple[Node, Kernel]]"
+    routines: "list[Routine]"
 
     @property
-    def text(self) -> tuple[list[Kernel], list[tuple[str, ...]]]:
+    def text(self) -> "tuple[list[Kernel], list[tuple[str, ...]]]":
         """The kernels, and the functions that call them, as lines."""
         return ([*[k for _, k in self.found], *[k for r in self.routines for k in r.kernels]],
                 [f for r in self.routines for f in r.functions])
@@ -70,26 +90,39 @@ class Module(NamedTuple):
 
 def compilable(graph: Graph) -> Module:
     """The graph with kernels, in loops and branches as well."""
+    from .dialect import C  # noqa: PLC0415
+    from .native_program import Native  # noqa: PLC0415
     native = Native(C)
-    whole, found = fused(native.rebuild(graph))
-    return Module(whole, found, [native.made[n.op] for n in whole.nodes if n.op in native.made])
+    rebuilt = native.rebuild(graph)
+    whole, found = lowered(rebuilt, with_kernels(rebuilt))
+    return Module(whole, found, [native.made[n.op] for n in whole.nodes
+                                 if isinstance(n.op, KernelOp) and n.op in native.made])
 
 
-def host_source(module: Module, printed: CText, annotate: bool = True) -> Source:
+def host_source(module: Module, text: "CText", annotate: bool = True) -> Source:
     """Source of a module whose C text has been printed."""
-    whole, found, routines = module
-    names = [*[n.op.name for n, _ in found], *[r.name for r in routines]]
+    return _host_source(module.graph, _printed(module.found, text), annotate, module.routines)
+
+
+def _printed(found: "list[tuple[Node, Kernel]]", text: "CText") -> Printed:
+    return Printed(text.text, text.scratch, {k.name: k.work for _, k in found})
+
+
+def _host_source(whole: Graph, printed: Printed, annotate: bool,
+                 routines: "Sequence[Routine]" = ()) -> Source:
+    kernels = kernels_of(whole)
+    names = [*[op.name for _, op, _ in kernels], *[r.name for r in routines]]
     source = HostPrinter(whole, annotate, names).run()
-    calls = [_call(n, k, printed.scratch[k.name]) for n, k in found]
+    calls = [_call(body, printed) for *_, body in kernels]
     calls += [KernelCall(r.name, _kinds(r.inputs), _kinds(r.outputs), r.scratch, r.work)
               for r in routines]
     return replace(source, c=printed.text, kernels=tuple(calls))
 
 
-def _call(node: Node, kernel: Kernel, scratch: int) -> KernelCall:
-    body: Any = node.op.body            # type: ignore[attr-defined]
-    return KernelCall(kernel.name, _kinds(n.type for n in body.inputs),
-                      _kinds(n.type for n in body.outputs), scratch, kernel.work)
+def _call(body: Graph, printed: Printed) -> KernelCall:
+    return KernelCall(body.name, _kinds(n.type for n in body.inputs),
+                      _kinds(n.type for n in body.outputs), printed.scratch[body.name],
+                      printed.work[body.name])
 
 
 def _kinds(types: Iterable[ArrayType]) -> tuple[tuple[str, tuple[int, ...], bool], ...]:

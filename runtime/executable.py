@@ -56,6 +56,7 @@ from .operand import check_call, check_operand, in_call_order, with_operand
 from .options import Options
 from .pickling import Slot, pack_graph, pack_spec, reduce_compiled, unpack_graph, unpack_spec
 from .save import write_module
+from .shelf import SHELF
 from .sparse import build_sparse, no_sparse_trace
 from .sparse_packing import SparsePacking
 from .watch import change_test
@@ -437,7 +438,7 @@ class Compiled:
         if self.options.memory is None:
             source, graph = emit(graph, self.options.lane, by_element, self.options.annotate,
                                  self.options.target, self.options.accuracy,
-                                 self.options.deterministic)
+                                 self.options.deterministic, SHELF)
         else:
             source, graph, memory = within_budget(
                 lowered(graph), self.options.memory, self.options.annotate, staged.where)

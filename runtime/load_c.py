@@ -36,7 +36,7 @@ FLAGS = ("-O3", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapp
 GCC_FLAGS = ("-fno-builtin-sin", "-fno-builtin-cos", "-fno-builtin-sinf", "-fno-builtin-cosf",
              "--param=vect-max-peeling-for-alignment=0")
 # The compiler's time grows faster than the text: long loops get no vectorised rest, the longest
-# no costly passes (SIMD stays).
+# no costly passes (SIMD stays, and sums over its lanes are written out).
 LONG, LONGEST = 300, 800                # lines
 _SUPPORT = Path(__file__).with_name("native_support.c")
 _MARK = b"wengert"
@@ -150,7 +150,8 @@ def compiler_identity() -> str:
 def processor() -> str:
     """What ``-march=native`` depends on."""
     try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+            text = file.read(1 << 15)           # the first processor says it
     except OSError:
         return " ".join(os.uname()[4:])
     first = text.split("\n\n")[0]
@@ -164,7 +165,8 @@ def _library(text: str, flags: Sequence[str], libraries: Sequence[str], key: str
     if lines > LONGEST:
         flags = ["-O1", *[f for f in flags if not f.startswith("-O")]]
     if "clang" not in Path(compiler()[0]).name:
-        flags = [*flags, *GCC_FLAGS, *(["--param=vect-epilogues-nomask=0"] * (lines > LONG))]
+        flags = [*flags, *GCC_FLAGS, *(["--param=vect-epilogues-nomask=0"] * (lines > LONG)),
+                 *(["-fpeel-loops"] * (lines > LONGEST))]
     name = hashlib.sha256("\0".join(
         [text, compiler_identity(), *flags, *libraries, key]).encode()).hexdigest()[:32]
     path = folder() / f"{name}.so"

@@ -13,7 +13,8 @@ import wengert
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("compiler", "codegen", "runtime", "examples", "tests", "benchmarks")
 SOURCES = sorted([*ROOT.glob("*.py"), *[p for f in FOLDERS for p in (ROOT / f).rglob("*.py")]])
-OPTIONAL_PACKAGES = {"asdex", "autograd", "casadi", "cupy", "dask", "graphviz", "jax", "matplotlib", "sympy"}
+OPTIONAL_PACKAGES = {"asdex", "autograd", "casadi", "cupy", "dask", "graphviz", "jax", "matplotlib", "sympy",
+                     "torch"}
 LONGEST = 600
 CORPUS = ROOT / "tests/programs.py"      # read by name, not in a sitting
 

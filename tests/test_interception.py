@@ -286,3 +286,18 @@ def test_a_module_that_is_loaded_during_a_trace_keeps_its_arrays(tmp_path, monke
     assert type(module.TABLE) is type(module.STEPS) is np.ndarray
     assert wg.grad(lambda x: f(x) * 2.0)(np.ones(3)).tolist() == [2.0, 4.0, 2.0]
     assert f(np.ones(3)) == 4.0
+
+
+class Deprecated:
+    """An object of a module's that warns if it is asked for its class, as some libraries have."""
+
+    @property
+    def __class__(self):
+        raise DeprecationWarning("use another object")
+
+
+def test_objects_of_modules_are_not_asked_for_their_class(monkeypatch):
+    module = types.ModuleType("some_library")
+    module.old = Deprecated()
+    monkeypatch.setitem(sys.modules, "some_library", module)
+    assert wg.grad(lambda x: np.sum(np.sin(x)))(np.zeros(2)).tolist() == [1.0, 1.0]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,16 @@ import pytest
 import wengert as wg
 from native_harness import close, load_many, support
 from native_programs import random_program
-from wengert.codegen import kernel_text, kernel_verify
+from wengert.codegen import kernel_text, kernel_verify, recall
+from wengert.codegen.c_source import c_source
+from wengert.codegen.clusters import fused
+from wengert.codegen.lower import lower
+from wengert.compiler.arraytype import type_of
 from wengert.compiler.errors import NoCompilerError, ParseError, VerifyError
+from wengert.compiler.graph import Builder
 from wengert.compiler.interpret import interpret
-from wengert.runtime import load_c, options
+from wengert.compiler.ops.table import TABLE
+from wengert.runtime import load_c, options, shelf
 
 
 def energy(x):
@@ -257,7 +264,7 @@ def test_the_cache_is_private_and_used(fresh):
     when = one.stat().st_mtime_ns
     wg.grad(energy, target="native")(np.ones(5))
     assert one.stat().st_mtime_ns == when
-    assert [p.suffix for p in fresh.iterdir()] == [".so"]
+    assert sorted(p.suffix for p in fresh.iterdir()) == [".so", ".text"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "emptied"])
@@ -273,6 +280,104 @@ def test_a_damaged_library_is_built_anew(fresh, damage):
     again = wg.grad(energy, target="native")(np.ones(6))
     assert again.tobytes() == expected.tobytes()
     assert one.read_bytes() == content
+
+
+def lowered(monkeypatch):
+    """A list that gets an entry for each kernel that is lowered."""
+    found = []
+    monkeypatch.setattr("wengert.codegen.lower.lower",
+                        lambda *args, **kwargs: found.append(1) or lower(*args, **kwargs))
+    return found
+
+
+def test_kernels_that_were_printed_before_are_not_lowered_again(fresh, monkeypatch):
+    done = lowered(monkeypatch)
+    x = np.linspace(0.0, 1.0, 7)
+    gradients = [wg.grad(energy, target="native") for _ in range(2)]
+    results = [gradient(x) for gradient in gradients]
+    assert len(done) == 1
+    assert results[0].tobytes() == results[1].tobytes()
+    assert gradients[0].source == gradients[1].source
+    wg.grad(energy, target="native", accuracy="strict")(x)
+    assert len(done) == 2
+    monkeypatch.setattr(shelf, "_code", lambda: "another version")
+    np.testing.assert_array_equal(wg.grad(energy, target="native")(x), results[0])
+    assert len(done) == 3
+    monkeypatch.setattr(shelf, "_code", lambda: None)
+    np.testing.assert_array_equal(wg.grad(energy, target="native")(x), results[0])
+    assert len(done) == 4
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "emptied"])
+def test_a_damaged_text_is_printed_anew(fresh, monkeypatch, damage):
+    done = lowered(monkeypatch)
+    x = np.linspace(0.0, 1.0, 7)
+    first = wg.grad(energy, target="native")(x)
+    (path,) = fresh.glob("*.text")
+    good = path.read_bytes()
+    path.write_bytes({"cut": good[:-100], "changed": good.replace(b"exp", b"cos"),
+                      "emptied": b""}[damage])
+    np.testing.assert_array_equal(wg.grad(energy, target="native")(x), first)
+    assert len(done) == 2
+    assert path.read_bytes() == good
+
+
+def test_the_code_that_makes_kernels_is_part_of_the_key(tmp_path, monkeypatch):
+    def code():
+        return shelf._code.__wrapped__()
+    assert code() == code() is not None
+    monkeypatch.setattr(shelf, "_ROOT", tmp_path)
+    assert code() is None
+    for part in ("compiler", "codegen"):
+        (tmp_path / part / "ops").mkdir(parents=True)
+        (tmp_path / part / "ops" / "one.py").write_text("x = 1\n")
+    before = code()
+    (tmp_path / "codegen" / "ops" / "one.py").write_text("x = 2\n")
+    assert len({before, code()}) == 2
+    (tmp_path / "codegen" / "kernel.c.j2").write_text("")
+    assert len({before, code()}) == 2
+
+
+def key(function, *args, setting="fast"):
+    return recall.key_of([wg.compile(function).specialize(*args).graph], setting)
+
+
+def test_keys_tell_apart_what_the_text_depends_on():
+    x = np.ones(3)
+    functions = [
+        lambda x: x * 3.0, lambda x: x * -3.0, lambda x: x * np.nan, lambda x: x + 3.0,
+        lambda x: x * np.float64(3.0), lambda x: x * np.array([3.0, 4.0, 5.0]),
+        lambda x: x * np.array([3.0, 4.0, 6.0]), lambda x: np.maximum(x, 0.0),
+        lambda x: np.maximum(x, -0.0), lambda x: x * np.arange(3), lambda x: x * np.arange(3, 6),
+        lambda x: np.roll(x, 1), lambda x: np.roll(x, 2), lambda x: x[0] + x[1],
+        lambda x: x[0] + x[2], lambda x: x[1:], lambda x: x[::2],
+        lambda y: y * 3.0, lambda x: (x, x * 3.0), lambda x: (x * 3.0, x)]
+    keys = [key(f, x) for f in functions]
+    keys += [key(functions[0], one) for one in (1.0, np.float64(1.0), np.ones(4), np.float32(1.0),
+                                                np.ones((3, 1)), np.ones(3, np.float32))]
+    keys.append(key(functions[0], x, setting="strict"))
+    assert None not in keys
+    assert len({*keys}) == len(keys)
+    assert key(lambda x: x * 3.0, x) == keys[0]
+
+
+def test_equal_keys_have_equal_text():
+    texts = {}
+    for seed in range(25):
+        f, args = random_program(seed)
+        graph = wg.compile(f).specialize(*args).graph
+        _, kernels = fused(graph)
+        bodies = [n.op.body for n, _ in kernels]
+        text = c_source([k for _, k in kernels]).text if kernels else ""
+        assert texts.setdefault(recall.key_of(bodies), text) == text
+    assert len(texts) > 10
+
+
+def test_rows_of_the_users_have_no_key():
+    row = replace(TABLE["sin"], name="my_sin")
+    builder = Builder("f")
+    x = builder.input(type_of(np.ones(3)), "x")
+    assert recall.key_of([builder.graph([builder.emit(row, (x,))])]) is None
 
 
 @pytest.mark.parametrize("mode", [0o500, 0o777])

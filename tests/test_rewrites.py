@@ -455,3 +455,68 @@ def test_a_sign_of_the_users_is_zero_at_zero():
     np.testing.assert_array_equal(wg.hessian(f)(np.ones(3), y), np.diag([0.0, 4.5, 4.5]))
     np.testing.assert_array_equal(
         wg.hessian(lambda x: np.sum(np.cosh(np.abs(x))))(np.zeros(2)), np.eye(2))
+
+
+def _last_stored(places, ct, shape):
+    """What of ``ct`` belongs to values that are stored at places, the last one where they repeat."""
+    owner = np.full(shape, -1)
+    rows, columns = places
+    for k, place in enumerate(zip(rows, columns, strict=True)):
+        owner[place] = k
+    out = np.zeros(len(rows))
+    for place in np.ndindex(shape):
+        if owner[place] >= 0:
+            out[owner[place]] = ct[place]
+    return out
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_what_is_stored_at_constant_places(repeats):
+    def places():
+        rows, columns = np.triu_indices(16, 1)
+        if repeats:
+            return np.concatenate([rows, rows[:3]]), np.concatenate([columns, columns[:3]])
+        return rows, columns
+
+    def f(x):
+        whole = np.zeros((16, 16))
+        whole[places()] = x
+        return whole
+    ct = np.arange(256.0).reshape(16, 16)
+    pulled = wg.vjp(f)
+    x = np.linspace(1.0, 2.0, len(places()[0]))
+    np.testing.assert_array_equal(pulled(x, ct)[1], _last_stored(places(), ct, (16, 16)))
+    assert ("==" in pulled.source) == repeats
+
+
+def test_equal_numbers_are_equal_and_not_a_number_is_not():
+    x = np.array([1.0, np.nan])
+    k = np.array([3, 4])
+    assert wg.compile(lambda x: x == x)(x).tolist() == [True, False]
+    same = wg.compile(lambda k: k == k)
+    assert same(k).tolist() == [True, True]
+    assert "k == k" not in same.source
+    other = wg.compile(lambda x: np.where(np.arange(90) == np.arange(90)[::-1].copy(), x, 0.0))
+    assert np.count_nonzero(other(np.ones(90))) == 0
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_zeros_behind_a_product_of_matrices(left):
+    """A triangle of zeros times anything: rows of zeros meet an infinite slope and stay zeros."""
+    def f(x, y):
+        whole = np.zeros((12, 12))
+        whole[np.triu_indices(12, 1)] = x
+        product = whole @ y if left else y @ whole
+        return np.sum(np.sqrt(product))
+    x, y = np.linspace(1.0, 2.0, 66), np.ones((12, 12))
+    with np.errstate(all="ignore"):
+        slopes = wg.grad(f, argnums=(0, 1))(x, y)
+    assert all(np.isfinite(s).all() for s in slopes)
+    inside = (slice(11), slice(12)) if left else (slice(12), slice(1, 12))
+
+    def kept(x, y):
+        whole = np.zeros((12, 12))
+        whole[np.triu_indices(12, 1)] = x
+        return np.sum(np.sqrt((whole @ y if left else y @ whole)[inside]))
+    for a, b in zip(slopes, wg.grad(kept, argnums=(0, 1))(x, y), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)

@@ -4,6 +4,7 @@ EXACT, but that a zero may lose its sign.
 """
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -109,7 +110,7 @@ def getitem(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Nod
     if arrays:
         if _reads_elsewhere(x, arrays, index):
             return s.make(indexing.getitem, (x.args[0], *arrays), params)
-        return None
+        return _reads_back(s, x, arrays, index)
     if None in index:
         inner = s.make(indexing.getitem, (x,), (tuple(p for p in index if p is not None),))
         return s.make(layout.reshape, (inner,), (getitem_shape(x.type.shape, index, ()),))
@@ -148,6 +149,21 @@ def _reads_elsewhere(x: Node, arrays: Sequence[Node], index: Any) -> bool:
     written = indexing.setitem.call(np.zeros(x.type.shape, bool), True,
                                     *[a.value for a in x.args[2:]], index=x.params[0])
     return not np.any(indexing.getitem.call(written, *[a.value for a in arrays], index=index))
+
+
+def _reads_back(s: Rewriter, x: Node, arrays: Sequence[Node], index: Any) -> Node | None:
+    """What was stored, where it is read at the same constant places and none of them repeats."""
+    if x.op is not indexing.setitem or x.params != (index,) or x.type.size > _KNOWN or \
+            list(x.args[2:]) != list(arrays) or any(a.op is not CONSTANT for a in arrays) or \
+            any(isinstance(p, tuple) and p[0] == "m" for p in index):
+        return None
+    value = x.args[1]
+    shape = getitem_shape(x.type.shape, index, [a.type.shape for a in arrays])
+    if value.type.weak or value.type.dtype != x.type.dtype:
+        return None
+    written = indexing.setitem.call(np.zeros(x.type.shape, bool), True,
+                                    *[a.value for a in arrays], index=index)
+    return filled(s, value, shape) if np.count_nonzero(written) == math.prod(shape) else None
 
 
 def _is_everything(index: Any, x: Node) -> bool:
@@ -247,8 +263,19 @@ def truth(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...], op: Op) 
     return s.make(_OF_TRUTH[op], args)
 
 
+def equal(s: Rewriter, args: tuple[Node, ...], params: tuple[Any, ...]) -> Node | None:
+    """x == x holds everywhere, where there are no NaN."""
+    x, y = args
+    same = x is y or (x.op is y.op is CONSTANT and x.type == y.type and x.type.size <= _KNOWN
+                      and np.array_equal(x.value, y.value))
+    if not same or x.type.dtype.kind not in "ib":
+        return None
+    return filled(s, s.builder.constant(np.bool_(True)), x.type.shape)
+
+
 REWRITES: tuple[tuple[Op, Rewrite], ...] = (
     *[(op, functools.partial(truth, op=op)) for op in _OF_TRUTH],
     (comparison.where, where), (comparison.less, unequal), (comparison.greater, unequal),
+    (comparison.equal, equal),
     (indexing.getitem, getitem), (indexing.setitem, setitem),
     (indexing.scatter_add, scatter_add))

@@ -9,10 +9,11 @@ masks cost something, so other products do without.
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
-from ..graph import CONSTANT, Node
+from ..graph import CONSTANT, Node, infer
 from ..ops import arithmetic, comparison, contraction, indexing, layout, reduction, transcendental
 from ..ops.row import Elementwise, Op
 from .range import may_be_infinite
@@ -21,6 +22,7 @@ from .rewriter import Rewriter, constant_number, filled, is_zero, zeros
 Support = Node | bool       # a boolean node, or one answer for all elements
 
 _KNOWN = 4096               # elements of a mask that is written out
+_FOLDED = 1 << 16          # elements of a mask that is computed at once if it is constant
 _DEPTH = 40                 # levels that are looked through; beyond, nothing is known
 
 
@@ -71,6 +73,25 @@ def _filled(s: Rewriter, found: Support, shape: tuple[int, ...]) -> Node:
     whole = _whole(s, found, shape)
     assert isinstance(whole, Node)
     return whole
+
+
+def _applied(s: Rewriter, op: Op, args: tuple[Node, ...], params: tuple[Any, ...]) -> Support:
+    """An operator applied to masks (and indices); at once if they depend on no input."""
+    kind = infer(op, tuple([a.type for a in args]), params)
+    values = [_value(a) for a in args]
+    if kind.size > _FOLDED or any(v is None for v in values):
+        return s.make(op, args, params)
+    mask = np.asarray(op.call(*values, **dict(zip(op.params, params, strict=True))))
+    if mask.all() or not mask.any():
+        return bool(mask.all())
+    return s.builder.constant(mask)
+
+
+def _value(node: Node) -> Any:
+    """The value of a constant, or of one that is stretched; else None."""
+    if node.op is layout.broadcast_to and node.args[0].op is CONSTANT:
+        return np.broadcast_to(node.args[0].value, node.type.shape)
+    return node.value if node.op is CONSTANT else None
 
 
 def either(s: Rewriter, x: Support, y: Support) -> Support:
@@ -158,7 +179,7 @@ def _moved(s: Rewriter, node: Node, depth: int) -> Support:
     found = _mask(s, node.args[0], depth)
     if isinstance(found, bool):
         return found
-    return s.make(node.op, (found, *node.args[1:]), node.params)
+    return _applied(s, node.op, (found, *node.args[1:]), node.params)
 
 
 def _masked_layout(s: Rewriter, node: Node, depth: int) -> Support:
@@ -177,7 +198,7 @@ def _joined(s: Rewriter, node: Node, depth: int) -> Support:
 
 def _reduced(s: Rewriter, node: Node, depth: int) -> Support:
     found = _mask(s, node.args[0], depth)
-    return found if isinstance(found, bool) else s.make(reduction.any, (found,), node.params)
+    return found if isinstance(found, bool) else _applied(s, reduction.any, (found,), node.params)
 
 
 def _accumulated(s: Rewriter, node: Node, depth: int) -> Support:
@@ -195,6 +216,12 @@ def _contracted(s: Rewriter, node: Node, depth: int) -> Support:
         return False
     if all(f is True for f in found):
         return True
+    if node.op is contraction.matmul and True in found and \
+            [a.type.ndim for a in node.args] == [2, 2]:
+        # All rows (columns) of the product are alike.
+        (mask, axis), = [(f, i) for f, i in zip(found, (1, 0), strict=True) if f is not True]
+        assert isinstance(mask, Node)
+        return _applied(s, reduction.any, (mask,), ((axis,), True))
     ones = tuple(s.make(arithmetic.convert, (_filled(s, f, a.type.shape),), ("float32",))
                  for f, a in zip(found, node.args, strict=True))
     count = s.make(node.op, ones, node.params)
@@ -209,7 +236,7 @@ def _stored(s: Rewriter, node: Node, depth: int) -> Support:
     if found[0] is True and node.op is indexing.scatter_add:
         return True
     parts = (_filled(s, found[0], base.type.shape), _filled(s, found[1], value.type.shape))
-    return s.make(node.op, (*parts, *arrays), node.params)
+    return _applied(s, node.op, (*parts, *arrays), node.params)
 
 
 _SUPPORT: dict[Op, Callable[[Rewriter, Node, int], Support]] = {

@@ -171,7 +171,8 @@ _FINDER = _LateFinder()
 
 def stand_in_for(function: Any) -> Any:
     """The stand-in of an intercepted (or cached) function; else the function."""
-    if isinstance(function, _CACHED):           # a traced value is no key: call without the cache
+    # A traced value is no key: call without the cache. Some objects warn if asked for their class.
+    if issubclass(type(function), _CACHED):
         _replace(function, function.__wrapped__)
     entry = _replacements.get(id(function))
     return entry[1] if entry is not None and entry[0] is function else function

@@ -540,7 +540,7 @@ def _is_python_number(x: Any) -> bool:
 
 def _operate_unary(op: Op, x: Tracer, frame: Any) -> Any:
     if op is arithmetic.neg and _is_python_bool(x.node):
-        x = x * 1
+        x = _operate(arithmetic.mul, x, 1, frame)
     return enter(record, x.builder, (op, (x,), ()), {}, frame)
 
 
