@@ -62,6 +62,10 @@ def __getattr__(name: str) -> Any:
     return found
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
+
 __version__ = "0.1.0"
 
 __all__ = ["WengertError", "bvp_jacobian", "check_grads", "checkpoint", "compile", "cond",
