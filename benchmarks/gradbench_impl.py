@@ -123,6 +123,17 @@ def sigmoid(x: Any) -> Any:
     return 1.0 / (1.0 + np.exp(-x))
 
 
+def layer(weight: Any, bias: Any, x: Any, hidden: Any, cell: Any) -> tuple[Any, Any]:
+    """The next hidden state and cell of one layer."""
+    b = len(x)
+    forget = sigmoid(x * weight[:b] + bias[:b])
+    ingate = sigmoid(hidden * weight[b:2 * b] + bias[b:2 * b])
+    outgate = sigmoid(x * weight[2 * b:3 * b] + bias[2 * b:3 * b])
+    change = np.tanh(hidden * weight[3 * b:] + bias[3 * b:])
+    cell = cell * forget + ingate * change
+    return outgate * np.tanh(cell), cell
+
+
 def lstm(weights: Any, extra: Any, state: Any, sequence: Any) -> Any:
     """Loss of a stacked LSTM with diagonal weights over a sequence of characters."""
     b = sequence.shape[1]
@@ -131,15 +142,8 @@ def lstm(weights: Any, extra: Any, state: Any, sequence: Any) -> Any:
     for t in range(len(sequence) - 1):
         x = sequence[t] * extra[0]
         for i in range(0, len(state), 2):
-            weight, bias = weights[i], weights[i + 1]
-            hidden, cell = state[i], state[i + 1]
-            forget = sigmoid(x * weight[:b] + bias[:b])
-            ingate = sigmoid(hidden * weight[b:2 * b] + bias[b:2 * b])
-            outgate = sigmoid(x * weight[2 * b:3 * b] + bias[2 * b:3 * b])
-            change = np.tanh(hidden * weight[3 * b:] + bias[3 * b:])
-            state[i + 1] = cell * forget + ingate * change
-            state[i] = outgate * np.tanh(state[i + 1])
-            x = state[i]
+            x, state[i + 1] = layer(weights[i], weights[i + 1], x, state[i], state[i + 1])
+            state[i] = x
         y = x * extra[1] + extra[2]
         y = y - np.log(np.sum(np.exp(y)) + 2.0)
         total += np.dot(sequence[t + 1], y)
@@ -156,14 +160,7 @@ def lstm_by_scan(weights: Any, extra: Any, state: Any, sequence: Any) -> Any:
         x = now * extra[0]
         rows = []
         for i in range(0, len(state), 2):
-            weight, bias = weights[i], weights[i + 1]
-            hidden, cell = state[i], state[i + 1]
-            forget = sigmoid(x * weight[:b] + bias[:b])
-            ingate = sigmoid(hidden * weight[b:2 * b] + bias[b:2 * b])
-            outgate = sigmoid(x * weight[2 * b:3 * b] + bias[2 * b:3 * b])
-            change = np.tanh(hidden * weight[3 * b:] + bias[3 * b:])
-            cell = cell * forget + ingate * change
-            x = outgate * np.tanh(cell)
+            x, cell = layer(weights[i], weights[i + 1], x, state[i], state[i + 1])
             rows += [x, cell]
         y = x * extra[1] + extra[2]
         y = y - np.log(np.sum(np.exp(y)) + 2.0)
