@@ -1,7 +1,7 @@
 """GradBench's derivatives by native code on one thread, beside other tools: a table of ratios.
 
-Run ``python benchmarks/gradbench.py FOLDER [eval ...]``, where FOLDER has the benchmark's stored
-arguments and answers with ``gbdata.py``, which loads them. Every result is compared with the stored
+Run ``python benchmarks/gradbench.py FOLDER [numpy] [eval ...]``, where FOLDER has the benchmark's
+stored arguments and answers with ``gbdata.py``, which loads them; ``numpy`` is for NumPy's code. Every result is compared with the stored
 answer. JAX, PyTorch and autograd are timed in turn with native code, where they are installed, in
 formulations of their own; ``-`` where there is none here. Published times of Enzyme (C++) and of
 the fastest of these Python tools are from the benchmark's own runs on a machine like this.
@@ -183,11 +183,11 @@ def best_times(calls: Calls) -> dict[str, float]:
     return times
 
 
-def line(gbdata: Any, name: str, size: str) -> None:
+def line(gbdata: Any, name: str, size: str, target: str) -> None:
     """Measure and print one row."""
     args, expected = gbdata.load(name, size)
     which = list(expected)[-1]
-    native = gradbench_impl.functions("native")[name][which]
+    native = gradbench_impl.functions(target)[name][which]
     begun = time.perf_counter()
     wrong = error(name, native(*args), expected[which])
     first = time.perf_counter() - begun
@@ -208,15 +208,17 @@ def line(gbdata: Any, name: str, size: str) -> None:
 
 
 def main(folder: Path, names: list[str]) -> None:
-    """Print the table."""
+    """Print the table; of the target ``numpy`` if that is among the names, else of ``native``."""
+    target = "numpy" if "numpy" in names else "native"
+    names = [name for name in names if name != "numpy"]
     sys.path.insert(0, os.fspath(folder))
     gbdata = importlib.import_module("gbdata")
     wg.set_num_threads(1)
-    print("eval size     native  / Enzyme (limit)  published / native: jax, torch, autograd / "
+    print(f"eval size     {target}  / Enzyme (limit)  published / native: jax, torch, autograd / "
           "native   error   first call")
     for name in names or PUBLISHED:
         for size in "SM":
-            line(gbdata, name, size)
+            line(gbdata, name, size, target)
 
 
 if __name__ == "__main__":
