@@ -1,10 +1,11 @@
 """GradBench's derivatives by native code on one thread, beside other tools: a table of ratios.
 
 Run ``python benchmarks/gradbench.py FOLDER [numpy] [eval ...]``, where FOLDER has the benchmark's
-stored arguments and answers with ``gbdata.py``, which loads them; ``numpy`` is for NumPy's code. Every result is compared with the stored
-answer. JAX, PyTorch and autograd are timed in turn with native code, where they are installed, in
-formulations of their own; ``-`` where there is none here. Published times of Enzyme (C++) and of
-the fastest of these Python tools are from the benchmark's own runs on a machine like this.
+stored arguments and answers with ``gbdata.py``, which loads them; ``numpy`` is for NumPy's code.
+Every result is compared with the stored answer. JAX, PyTorch and autograd are timed in turn with
+native code, where they are installed, in formulations of their own; ``-`` where there is none here.
+Published times of Enzyme (C++) and of the fastest of these Python tools are from the benchmark's
+own runs on a machine like this.
 """
 
 import importlib
