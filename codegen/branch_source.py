@@ -74,10 +74,11 @@ def print_call(p: "NumpyPrinter", node: Node) -> None:
     key = signature(body)
     if key not in p.functions:
         name = p.global_name(body.name)
-        child = type(p)(Graph(name, body.inputs, body.outputs, body.nodes), p.annotate, around=p,
-                        apart=True)
+        child = p.apart(Graph(name, body.inputs, body.outputs, body.nodes))
         _, parameters = child.print_function()
         p.functions[key] = Function(name, parameters, child.lines)
+        p.printers[key] = child
+    p.printed[node] = [p.printers[key]]
     given = [typed(p.expressions[a], a, n.type).text
              for a, n in zip(node.args, body.inputs, strict=True)]
     names = [p.name(picks[i]) for i in chosen]

@@ -53,6 +53,7 @@ class NumpyPrinter:
         self.globals: set[str] = around.globals if around else set(taken)
         self.names: Names = around.names if around and not apart else Names(self.globals)
         self.functions: dict[Any, Function] = around.functions if around else {}
+        self.printers: dict[Any, NumpyPrinter] = around.printers if around else {}
         self.frees: bool = apart or (around.frees if around else any(
             node.op is calling.call for node in graph.nodes))
         self.handed = {a for node in graph.nodes if self.frees and node.op.bodies
@@ -90,6 +91,10 @@ class NumpyPrinter:
         self.pending_from: Node | None = None
         for guard in graph.guards:
             self.guards.setdefault(guard.node, []).append(guard)
+
+    def apart(self, graph: Graph) -> "NumpyPrinter":
+        """What prints a function of the module of its own."""
+        return type(self)(graph, self.annotate, around=self, apart=True)
 
     # -- names and literals -----------------------------------------------------------------
 

@@ -19,8 +19,10 @@ NOTHING = frozenset[Node]()
 class ReusingPrinter(NumpyPrinter):
     """Prints one graph with its large arrays computed in place; see :func:`array_source`."""
 
-    def __init__(self, graph: Graph, annotate: bool, threshold: int = LARGE) -> None:
-        super().__init__(graph, annotate)
+    def __init__(self, graph: Graph, annotate: bool, threshold: int = LARGE,
+                 around: NumpyPrinter | None = None) -> None:
+        super().__init__(graph, annotate, around=around, apart=around is not None)
+        self.frees = False                               # it gives up what is dead by its plan
         self.plan = plan(graph, self.uses, threshold)
         self.takers = {n.args[i]: n for n, i in self.plan.into.items()}
         self.reads: dict[Node, frozenset[Node]] = {}     # memory that a value's text reads
@@ -164,6 +166,21 @@ class ReusingPrinter(NumpyPrinter):
         return f"{node.op.python}({', '.join(args)}, out={out})"
 
 
+class CallingPrinter(NumpyPrinter):
+    """Prints a graph with loops, branches and calls; functions without them compute in place."""
+
+    threshold = LARGE
+
+    def apart(self, graph: Graph) -> NumpyPrinter:
+        """What prints a function of the module of its own."""
+        if any(node.op.bodies for node in graph.nodes) or \
+                not any(is_large(node, self.threshold) for node in graph.nodes):
+            return super().apart(graph)
+        if CHECK_EVERY_REUSE:
+            array_source(graph, self.annotate, threshold=self.threshold)
+        return ReusingPrinter(graph, self.annotate, self.threshold, around=self)
+
+
 def _users_name(node: Node) -> str:
     return node.origin.name if node.origin and node.origin.name and node.args else ""
 
@@ -182,8 +199,8 @@ def array_source(graph: Graph, annotate: bool = True, reuse: bool | str = "auto"
         graph: after the whole pipeline.
         annotate: whether to put the user's lines above the statements that come from them.
         reuse: whether large arrays are computed in the memory of dead ones: ``"auto"``; True:
-            all arrays, however small; False: none. Programs with loops and branches of their own
-            give up what is dead, but overwrite nothing.
+            all arrays, however small; False: none. Loops and branches give up what is dead, but
+            overwrite nothing; functions of checkpoints compute in place.
         threshold: size in bytes from which on an array is large.
     """
     printer = array_printer(graph, annotate, reuse, threshold)
@@ -197,7 +214,10 @@ def array_printer(graph: Graph, annotate: bool = True, reuse: bool | str = "auto
                   threshold: int = LARGE) -> NumpyPrinter:
     """What prints such a source; see :func:`array_source`."""
     threshold = 0 if reuse is True else threshold
-    if not reuse or any(node.op.bodies for node in graph.nodes) or \
-            not any(is_large(node, threshold) for node in graph.nodes):
+    if reuse and any(node.op.bodies for node in graph.nodes):
+        calling = CallingPrinter(graph, annotate)
+        calling.threshold = threshold
+        return calling
+    if not reuse or not any(is_large(node, threshold) for node in graph.nodes):
         return NumpyPrinter(graph, annotate)
     return ReusingPrinter(graph, annotate, threshold)

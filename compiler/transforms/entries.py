@@ -238,7 +238,8 @@ class _Walk:
                 rows = np.where(rows >= 0, step.target[rows], -1) if len(step.target) else rows
                 continue
             if not len(step.index):                # nothing is read any more
-                return Term(coefficient, rows[:0], columns[:0])
+                nowhere = np.zeros(0, np.intp)
+                return Term(0.0, nowhere, nowhere)
             entry, rows = _spread(rows, step.index)
             if is_array and not np.array_equal(entry, np.arange(len(columns))):
                 coefficient = coefficient[entry]
