@@ -183,3 +183,20 @@ def test_ties_are_split_at_second_order():
     x = np.array([0.0, -1.0, 1.0, 0.0, 0.0, 1.0, -1.0, 0.0])
     assert wg.hessian(f)(x)[0, 0] == 0.5                  # 2 · ½ · dv/dx
     check(f, x, wg.hessian)
+
+
+def test_a_mask_of_rows_in_front_of_a_product():
+    k = np.array([1.0, 0.0, 2.0, 0.0, -1.0, 0.5, 0.0, 3.0])
+    matrix = np.zeros((8, 8))
+    matrix[[0, 2, 3, 7], [1, 2, 0, 3]] = [1.0, 0.5, 1.5, -1.0]
+
+    def f(x):
+        row = (np.outer(x, k) @ matrix)[2]
+        return (x[:, None] * np.logaddexp(row, row)) @ k
+
+    def g(x):
+        return np.sum(np.sin(f(x)) * f(x)[0])
+    x = np.linspace(-1.0, 1.0, 8)
+    check(f, x)
+    check(g, x, wg.hessian)
+    wg.check_grads(g, (x,), order=2)

@@ -219,9 +219,9 @@ def _contracted(s: Rewriter, node: Node, depth: int) -> Support:
     if node.op is contraction.matmul and True in found and \
             [a.type.ndim for a in node.args] == [2, 2]:
         # All rows (columns) of the product are alike.
-        (mask, axis), = [(f, i) for f, i in zip(found, (1, 0), strict=True) if f is not True]
-        assert isinstance(mask, Node)
-        return _applied(s, reduction.any, (mask,), ((axis,), True))
+        i = found.index(True) ^ 1
+        mask = _filled(s, found[i], node.args[i].type.shape)
+        return _applied(s, reduction.any, (mask,), ((1 - i,), True))
     ones = tuple(s.make(arithmetic.convert, (_filled(s, f, a.type.shape),), ("float32",))
                  for f, a in zip(found, node.args, strict=True))
     count = s.make(node.op, ones, node.params)
