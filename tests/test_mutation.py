@@ -337,8 +337,8 @@ def test_what_numpy_refuses_is_refused(function, words):
     assert same(M, before)
 
 
-@pytest.mark.parametrize("shape, mask", [((6,), lambda x: x > 0), ((6, 2), lambda x: x > 0),
-                                         ((6, 2), lambda x: x[:, 0] > 0)])
+@pytest.mark.parametrize(("shape", "mask"), [
+    ((6,), lambda x: x > 0), ((6, 2), lambda x: x > 0), ((6, 2), lambda x: x[:, 0] > 0)])
 def test_a_number_put_where_a_mask_holds_needs_no_count(shape, mask):
     def f(x):
         y = x ** 2

@@ -219,7 +219,8 @@ def setitem(x: "Tracer", index: Any, value: Any) -> None:
 def _mask_alone(x: "Tracer", index: Any) -> Any:
     """The mask of ``x[mask] = number``, which is a ``where``; nobody needs to count it."""
     (mask,) = index if isinstance(index, tuple) and len(index) == 1 else (index,)
-    if getattr(mask, "dtype", None) != bool or not mask.ndim or mask.shape != x.shape[:mask.ndim]:
+    kind = getattr(getattr(mask, "dtype", None), "kind", None)
+    if kind != "b" or not mask.ndim or mask.shape != x.shape[:mask.ndim]:
         return None
     return mask.reshape(*mask.shape, *(1,) * (x.ndim - mask.ndim))
 
