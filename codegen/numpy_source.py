@@ -354,6 +354,8 @@ class NumpyPrinter:
             parameters.append(self.names.unique(wish))
             self.expressions[node] = Expression(parameters[-1])
         function = identifier(graph.name)
+        if function in self.globals:                    # what the module's code calls, say exp
+            function += "_"
         self.names.unique(function)
         self._widen()
         for guard_node in [n for n in graph.inputs if n in self.guards]:

@@ -35,6 +35,9 @@ _OPERATORS = frozenset((
     "add", "sub", "mul", "neg", "div", "less", "less_equal", "greater", "greater_equal", "equal",
     "not_equal", "mod"))
 _ARITHMETIC = (arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div)
+# Operators whose spelling gives an operand as it is, and the first operand that may be the result.
+_HANDED_ON = {comparison.where: 1, comparison.maximum: 0, comparison.minimum: 0,
+              comparison.absolute: 0, arithmetic.power: 0}
 _SPARSE = 16             # elements
 Spelling = Callable[[list[Expression], Node], Expression]
 
@@ -114,7 +117,7 @@ class ScalarPrinter(NumpyPrinter):
     def express(self, node: Node) -> Expression:
         """An application on floats."""
         op = node.op
-        args = [self.expressions[a] for a in node.args]
+        args = [self._of_kind(node, i) for i in range(len(node.args))]
         if op in _SPELLINGS:
             return _SPELLINGS[op](args, node)
         if op.name in _MATH:
@@ -129,6 +132,18 @@ class ScalarPrinter(NumpyPrinter):
             shape = ", ".join(map(str, node.params[0]))         # faster than nested lists
             return Expression(f"{args[0].text}.reshape({shape})")
         return super().express(node)
+
+    def _of_kind(self, user: Node, position: int) -> Expression:
+        """An operand, as a float where it may be the result and that is one."""
+        arg = user.args[position]
+        expression = self.expressions[arg]
+        kind = user.type.dtype.kind
+        if position < _HANDED_ON.get(user.op, len(user.args)) or kind not in "fi" or \
+                arg.type.dtype.kind in (kind, "f") or (user.op is arithmetic.power and position):
+            return expression
+        if arg.op is CONSTANT:
+            return number(float(arg.value) if kind == "f" else int(arg.value))
+        return Expression(f"{'float' if kind == 'f' else 'int'}({expression.text})")
 
     def operand(self, user: Node, position: int) -> Expression:
         """An operand as it appears in the user's expression."""
@@ -232,8 +247,8 @@ _RAISING = re.compile(rf"\*\*|/|%|\b({'|'.join(MATH_NAMES)})\(")
 
 # The same functions of NumPy and SciPy.
 _NUMPY = {mathematical: str(TABLE[name].python) for name, mathematical in _MATH.items()} | {
-    "pow": "np.power"}
-_CALL = re.compile(rf"(?<![\w.])({'|'.join(MATH_NAMES)})\(")
+    "pow": "np.power", "float": "np.float64"}
+_CALL = re.compile(rf"(?<![\w.])({'|'.join(_NUMPY)})\(")
 
 
 def _in_numpy(printer: ScalarPrinter, parameters: Sequence[str]) -> list[str]:

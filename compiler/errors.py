@@ -235,6 +235,10 @@ class ConvergenceError(WengertError, ArithmeticError):
     """A solver inside of an implicit function, or an integrator, did not reach a solution."""
 
 
+class TimesError(WengertError, ValueError):
+    """Times of a solution that do not go one way, or are not within the span."""
+
+
 class SingularSystemError(WengertError, ArithmeticError):
     """Equations whose solution is not determined, so that it has no derivative."""
 

@@ -21,6 +21,7 @@ from ..compiler.errors import (
     InputTypeError,
     NotDifferentiableError,
     ShapeError,
+    TimesError,
 )
 from ..compiler.trace.stage import definition, function_name, leaf_type, no_trace
 from ..compiler.trace.tracer import Tracer
@@ -143,8 +144,15 @@ class OdeSolution:
             y0 = y0 * 1.0
         if t_eval is None:
             return self.solve(_time(t0), _times(np.reshape(t1, (1,))), y0, *parameters)[:, 0]
-        t_eval = np.stack(t_eval) if isinstance(t_eval, (list, tuple)) else t_eval
-        return self.solve(_time(t0), _times(t_eval), y0, *parameters)
+        t_eval = np.stack(t_eval) if isinstance(t_eval, (list, tuple)) and t_eval else \
+            np.asarray(t_eval) if not isinstance(t_eval, Tracer) else t_eval
+        times = _times(t_eval)
+        if not any(isinstance(t, Tracer) for t in (t0, t1, times)) and len(times) and \
+                not min(t0, t1) <= min(times) <= max(times) <= max(t0, t1):
+            raise TimesError(f"Times from {min(times):g} to {max(times):g} are asked for, in a "
+                             f"span from {t0:g} to {t1:g}.", "Give a span that holds all times.",
+                             self.where)
+        return self.solve(_time(t0), times, y0, *parameters)
 
     def __reduce__(self) -> Any:
         return type(self), (self.function, self.method, self.rtol, self.atol, self.sensitivity)
@@ -195,6 +203,12 @@ class OdeSolution:
     def integrate(self, t0: Any, times: Any, y0: Any, *parameters: Any) -> Any:
         """The states at ``times``, one column each."""
         times, y0 = np.asarray(times, float), np.asarray(y0, float)
+        steps = np.diff(times, prepend=float(t0)) * np.sign(times[-1:] - t0)
+        if np.any(steps[:1] < 0.0) or np.any(steps[1:] <= 0.0):
+            raise TimesError(f"From t = {t0:g}, the solution is asked for at the times "
+                             f"{', '.join(f'{t:g}' for t in times[:4])}"
+                             f"{', …' if len(times) > 4 else ''}, which do not go one way.",
+                             "Sort them, and leave out what is there twice.", self.where)
         if not len(times) or times[-1] == t0:
             return np.repeat(y0[:, None], len(times), axis=1)
         span = float(t0), float(times[-1])
@@ -410,6 +424,7 @@ def ode_solution(function: Function, *, method: str = "LSODA", rtol: float = 1e-
 
     Raises:
         ConvergenceError: when called, if the integrator does not come to the end.
+        TimesError: when called, if ``t_eval`` does not go one way from ``t0``.
         ShapeError: when called, if there is not one rate for each element of the state.
         NotDifferentiableError: for forward mode or second derivatives in adjoint form.
 

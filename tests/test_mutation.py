@@ -335,3 +335,23 @@ def test_what_numpy_refuses_is_refused(function, words):
     with pytest.raises((ValueError, TypeError, IndexError, WengertError), match=words or None):
         wg.grad(f)(X.copy())
     assert same(M, before)
+
+
+@pytest.mark.parametrize(("shape", "mask"), [
+    ((6,), lambda x: x > 0), ((6, 2), lambda x: x > 0), ((6, 2), lambda x: x[:, 0] > 0)])
+def test_a_number_put_where_a_mask_holds_needs_no_count(shape, mask):
+    def f(x):
+        y = x ** 2
+        y[mask(x)] = 1.5
+        return np.sum(y * x)
+
+    rng = np.random.default_rng(0)
+    xs = rng.normal(size=(5, *shape))
+    slope = wg.grad(f)
+    wanted = 3 * xs ** 2
+    for w, x in zip(wanted, xs, strict=True):
+        w[mask(x)] = 1.5
+    for x, w in zip(xs, wanted, strict=True):
+        np.testing.assert_allclose(slope(x), w, rtol=1e-14)
+    assert len(slope.programs) == 1
+    np.testing.assert_allclose(wg.vmap(slope)(xs), wanted, rtol=1e-14)

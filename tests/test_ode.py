@@ -12,6 +12,7 @@ from wengert.compiler.errors import (
     NotDifferentiableError,
     SaveError,
     ShapeError,
+    TimesError,
 )
 from wengert.runtime import ode
 
@@ -266,10 +267,26 @@ def test_integration_that_fails_is_loud():
     (lambda t, y: y, np.ones((2, 2)), {}, InputTypeError, "a vector of real numbers"),
     (lambda t, y: y, np.ones(2, complex), {}, InputTypeError, "a vector of real numbers"),
     (lambda t, y: y, np.ones(1), {"t_eval": np.ones((2, 2))}, ShapeError, r"times have shape"),
+    (lambda t, y: y, np.ones(1), {"t_eval": [0.5, 2.0]}, TimesError, r"a span from 0 to 1"),
+    (lambda t, y: y, np.ones(1), {"t_eval": [-0.5]}, TimesError, r"a span from 0 to 1"),
+    (lambda t, y: y, np.ones(1), {"t_eval": [1.0, 0.0]}, TimesError, r"do not go one way"),
+    (lambda t, y: y, np.ones(1), {"t_eval": [0.5, 0.5]}, TimesError, r"do not go one way"),
 ])
 def test_what_does_not_fit(rate, y0, options, kind, message):
     with pytest.raises(kind, match=message):
         wg.ode_solution(rate)((0.0, 1.0), y0, **options)
+
+
+def test_times_that_are_traced_go_one_way():
+    slope = wg.grad(lambda s: np.sum(wg.ode_solution(oscillator)(
+        (0.0, 1.0), START, P, t_eval=s * np.array([0.5, 1.0]))))
+    assert np.isfinite(slope(1.0))
+    with pytest.raises(TimesError, match="do not go one way"):
+        slope(0.0)
+
+
+def test_no_times():
+    assert wg.ode_solution(oscillator)((0.0, 1.0), START, P, t_eval=[]).shape == (len(START), 0)
 
 
 def test_unknown_sensitivity():

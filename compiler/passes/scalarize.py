@@ -27,8 +27,12 @@ _EXTREMA = {reduction.max: comparison.maximum, reduction.min: comparison.minimum
             reduction.any: comparison.logical_or, reduction.all: comparison.logical_and}
 
 
+_OF_FLOATS = _CONTRACTIONS | {arithmetic.power, arithmetic.fmod, reduction.prod,
+                               reduction.cumprod}
 _ARITHMETIC = _CONTRACTIONS | {reduction.sum, reduction.prod, reduction.cumsum, reduction.cumprod,
                               indexing.scatter_add}
+
+
 class _Product:
     """A number whose products with structural zeros are zero, for contractions of tangents."""
 
@@ -56,6 +60,8 @@ def is_scalarizable(graph: Graph, limit: int) -> bool:
         total += type.size
         if total > limit:
             return False
+        if type.dtype.kind == "i" and node.op in _OF_FLOATS:
+            return False                    # math's is a float, and Python's whole numbers grow
         if node.op in (INPUT, CONSTANT, CAPTURED) or node.op in _BY_OBJECTS or \
                 node.op in _EXTREMA or node.op is reduction.norm or node.op is arithmetic.as_float:
             continue
@@ -133,12 +139,7 @@ def _value(builder: TraceBuilder, node: Node, args: list[Any], tangents: set[Nod
             _object_array(value.shape, [Tracer(builder, builder.constant(v))
                                         for v in value.ravel().tolist()])
     if node.op in (arithmetic.convert, arithmetic.as_float):
-        kinds = node.type.dtype.kind, node.args[0].type.dtype.kind
-        if kinds == ("i", "b"):
-            return _numbers(builder, args[0])
-        if kinds[0] != "f" or kinds[1] == "f":
-            return args[0]
-        return _elementwise(builder, arithmetic.as_float, args, node.type.shape)
+        return _of_kind(builder, args[0], node.args[0].type, node.type.dtype.kind)
     if node.op in _EXTREMA:
         if node.op in (reduction.any, reduction.all) and node.args[0].type.dtype != bool:
             args = [_elementwise(builder, comparison.not_equal, [args[0], 0],
@@ -160,6 +161,9 @@ def _value(builder: TraceBuilder, node: Node, args: list[Any], tangents: set[Nod
                 return _elementwise(builder, comparison.not_equal, [count, 0], node.type.shape)
         if node.op in (indexing.getitem, indexing.setitem, indexing.scatter_add):
             n_data = 1 if node.op is indexing.getitem else 2
+        kind = node.type.dtype.kind
+        args = [_of_kind(builder, v, a.type, kind) if i < n_data else v
+                for i, (v, a) in enumerate(zip(args, node.args, strict=True))]
         data = [np.asarray(a, dtype=object) if not isinstance(a, Tracer) else _object_array(
             (), [a]) for a in args[:n_data]]
         index = [np.asarray(a.value) for a in node.args[n_data:]]
@@ -169,6 +173,18 @@ def _value(builder: TraceBuilder, node: Node, args: list[Any], tangents: set[Nod
         out = node.op.call(*data, *index, **node.settings)
         return out.item() if isinstance(out, np.ndarray) and out.ndim == 0 else out
     return _elementwise(builder, node.op, args, node.type.shape)
+
+
+def _of_kind(builder: TraceBuilder, value: Any, type: ArrayType, kind: str) -> Any:
+    """Elements as truth values, whole numbers or floats; floats stay what they are."""
+    old = type.dtype.kind
+    if old in (kind, "f"):
+        return value
+    if kind == "f":
+        return _elementwise(builder, arithmetic.as_float, [value], type.shape)
+    if kind == "b":
+        return _elementwise(builder, comparison.not_equal, [value, 0], type.shape)
+    return _numbers(builder, value)
 
 
 def _numbers(builder: TraceBuilder, value: Any) -> Any:

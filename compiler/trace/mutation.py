@@ -201,28 +201,28 @@ def setitem(x: "Tracer", index: Any, value: Any) -> None:
         raise TypeError("'float' object does not support item assignment")
     builder = x.builder
     _refuse_outer(x)
-    template, arrays = canonical_index(x, index)
     value_node = builder.lift(value)
     if value_node.type.dtype != x.dtype:
         value_node = builder.emit(arithmetic.convert, (value_node,), (x.dtype.name,))
+    mask = _mask_alone(x, index)
+    if mask is not None and value_node.type.shape == ():
+        assign(x, builder.emit(comparison.where, (builder.lift(mask), value_node, x.node)))
+        return
+    template, arrays = canonical_index(x, index)
     selected = getitem_shape(x.shape, template, [a.shape for a in arrays])
     value_node = _drop_leading_ones(builder, value_node, len(selected))
     nodes = tuple(builder.lift(a) for a in arrays)
-    mask = _single_mask(template, nodes, value_node)
-    if mask is not None:
-        new = builder.emit(comparison.where, (mask, value_node, x.node))
-    else:
-        new = builder.emit(indexing.setitem, (x.node, value_node, *nodes), (template,))
+    new = builder.emit(indexing.setitem, (x.node, value_node, *nodes), (template,))
     assign(x, new)
 
 
-def _single_mask(template: tuple[Any, ...], arrays: tuple[Node, ...], value: Node
-                 ) -> Node | None:
-    """The mask of ``x[mask] = scalar``, which is a ``where``; it needs no count."""
-    if len(template) == 1 and len(arrays) == 1 and arrays[0].type.dtype == bool \
-            and value.type.shape == ():
-        return arrays[0]
-    return None
+def _mask_alone(x: "Tracer", index: Any) -> Any:
+    """The mask of ``x[mask] = number``, which is a ``where``; nobody needs to count it."""
+    (mask,) = index if isinstance(index, tuple) and len(index) == 1 else (index,)
+    kind = getattr(getattr(mask, "dtype", None), "kind", None)
+    if kind != "b" or not mask.ndim or mask.shape != x.shape[:mask.ndim]:
+        return None
+    return mask.reshape(*mask.shape, *(1,) * (x.ndim - mask.ndim))
 
 
 def _drop_leading_ones(builder: Builder, value: Node, ndim: int) -> Node:

@@ -124,6 +124,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
                neginf: Any = None) -> Any:
     """With NaN and infinities replaced by numbers."""
     x = as_array(x)
+    if x.dtype.kind in "biu":
+        return x.copy() if copy else x
     info = np.finfo(x.dtype)
     high = info.max if posinf is None else posinf
     low = info.min if neginf is None else neginf
